@@ -12,6 +12,7 @@
 #include "image/image.h"
 #include "paths/choice.h"
 #include "copies/module.h"
+#include "copies/write.h"
 
 #define REASONS 64u
 
@@ -71,13 +72,15 @@ int main(int argc, char **argv)
 		struct path_module module = {0};
 		const struct path_choice choice = {0};
 		const struct path_module_input input = {
-			.choice = &choice, .name = "copies", .base = 1u << 30, .bias = 0};
+			.choice = &choice, .name = "copies", .bias = 0};
 		uint64_t start = now_ns();
 		struct err *e = image_open(argv[i], &image);
 		struct path_module_input with = input;
 		with.image = image;
-		if (!e)
+		if (!e) { /* far behind the code, but in reach */
+			with.base = write_reach(image_machine(image)) / 2 & ~UINT64_C(4095);
 			e = path_module_make(&with, &module);
+		}
 		if (e)
 			fprintf(stderr, "%s: %s\n", argv[i], err_text(e));
 		else

@@ -23,8 +23,8 @@ struct copy_landing {  /* where an exception goes on that comes from below a cal
 	uint32_t to;   /* where it goes on in the code of the copy */
 };
 
-struct copy_call { /* four bytes of the code that say how far it is, from behind them, to another function */
-	uint32_t at; /* in the code */
+struct copy_call { /* a place in the code that says how far it is to another function: see write_aim() */
+	uint32_t at;
 	uint64_t target;
 };
 

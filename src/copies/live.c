@@ -100,7 +100,7 @@ static bool read_insns(struct finder *f)
 static void set_rules(struct finder *f, bool own)
 {
 	const struct use_cpu *cpu = f->in->cpu;
-	uint32_t writes = f->in->others;
+	uint32_t writes = f->in->others | cpu->passing;
 	for (size_t i = 0; i < f->out->insn_count; i++)
 		writes |= f->out->insns[i].use.writes;
 	f->own_rules = own;
@@ -191,6 +191,13 @@ static void follow(struct finder *f)
 	}
 }
 
+/* Whether what a register had was a secret of the instruction before, as the guard of a stack. */
+static bool clears_secret(const struct live *l, uint32_t first, uint32_t insn)
+{
+	const struct use *u = &l->insns[insn].use;
+	return u->clears && insn > first && u->kills & l->insns[insn - 1].use.reads;
+}
+
 /* Whether a register is written for somebody whom the usual rules do not know. */
 static bool has_own_rules(const struct finder *f)
 {
@@ -200,7 +207,8 @@ static bool has_own_rules(const struct finder *f)
 			const struct use *u = &l->insns[k].use;
 			uint32_t after = k + 1 < l->first[b + 1] ? l->insns[k + 1].live
 								 : l->after[b];
-			if (u->only_writes && u->kills && !(u->kills & after))
+			if (u->only_writes && u->kills && !(u->kills & after) &&
+			    !clears_secret(l, l->first[b], k))
 				return true;
 		}
 	return false;

@@ -24,13 +24,13 @@
 #define GAP_BYTES_MAX 1u
 #define COPY_ALIGNMENT 16u
 #define WORDS_MAX (1u << 27) /* so that counters are in reach of instructions */
-#define JUMP 5u
-#define ENDBR "\xf3\x0f\x1e\xfa"
 
 struct maker {
 	const struct path_module_input *in;
 	struct path_module *out;
 	const struct use_cpu *cpu;
+	uint16_t machine;
+	bool guarded; /* as in struct write_entry */
 	struct symbols *symbols;
 	struct extents extents;
 	struct control_module control;
@@ -238,12 +238,38 @@ static bool is_jumped_into(const struct maker *m, const struct path_item *item)
 
 /* ---- the jump at the entry ---- */
 
-/* Bytes from `at` on that can be overwritten: of the function, and what fills the room behind it. */
-static size_t find_room(const struct maker *m, const struct path_item *item, uint64_t at)
+/* Whether its pages are guarded as struct write_entry says: by its properties, a list of types, sizes and values. */
+static bool is_guarded(struct image *image, uint16_t machine)
+{
+	static const uint32_t head[] = {4, 0, NT_GNU_PROPERTY_TYPE_0}; /* its name has 4 bytes */
+	const struct image_section *sections;
+	size_t count = image_sections(image, &sections), size = 0;
+	const uint8_t *bytes = NULL;
+	for (size_t i = 0; i < count && !bytes && machine == EM_AARCH64; i++)
+		if (!strcmp(sections[i].name, ".note.gnu.property"))
+			bytes = image_bytes_at(image, sections[i].address, &size);
+	if (!bytes || size < 16 || memcmp(bytes, &head[0], 4) || memcmp(bytes + 8, &head[2], 4))
+		return false;
+	uint32_t left, property[3];
+	memcpy(&left, bytes + 4, sizeof left);
+	left = left < size - 16 ? left : (uint32_t)(size - 16);
+	for (bytes += 16; left >= sizeof property; bytes += property[1], left -= property[1]) {
+		memcpy(property, bytes, sizeof property);
+		if (property[0] == GNU_PROPERTY_AARCH64_FEATURE_1_AND)
+			return property[2] & GNU_PROPERTY_AARCH64_FEATURE_1_BTI;
+		property[1] = ((property[1] + 7) & ~7u) + 8;
+		if (property[1] < 8 || property[1] > left)
+			return false;
+	}
+	return false;
+}
+
+/* Bytes of the function that can be overwritten, and of what fills the room behind it. */
+static size_t find_room(const struct maker *m, const struct path_item *item)
 {
 	const struct graph_part *part = &item->parts[0];
 	uint64_t end = part->end;
-	while (end - at < JUMP) {
+	while (end - item->entry < WRITE_JUMP_MAX) {
 		struct insn insn;
 		size_t size = 0;
 		const uint8_t *code = image_bytes_at(m->in->image, end, &size);
@@ -254,32 +280,25 @@ static size_t find_room(const struct maker *m, const struct path_item *item, uin
 			break;
 		end += insn.length;
 	}
-	return end - at;
+	return end - item->entry;
 }
 
-/* Whether nothing but its beginning is where the jump goes: else who jumps there would meet the middle of it. */
 static const char *make_jump(const struct maker *m, struct path_item *item)
 {
-	size_t size = 0;
-	const uint8_t *code = image_bytes_at(m->in->image, item->entry, &size);
-	uint64_t at = item->entry;
-	if (code && size >= 4 + JUMP && !memcmp(code, ENDBR, 4) &&
-	    find_room(m, item, at + 4) >= JUMP) {
-		at += 4;
-		code += 4;
-		size -= 4;
-	}
-	if (!code || size < JUMP || find_room(m, item, at) < JUMP)
-		return "it is too small for a jump";
-	int64_t distance = (int64_t)(item->copy.address - (at + JUMP));
-	const int32_t word = (int32_t)distance;
-	if (word != distance)
-		return "its copy is out of reach";
-	item->jump_at = at;
-	item->jump_size = JUMP;
-	memcpy(item->original, code, JUMP);
-	item->jump[0] = 0xe9;
-	memcpy(item->jump + 1, &word, sizeof word);
+	struct write_entry entry = {
+		.address = item->entry, .copy = item->copy.address, .guarded = m->guarded};
+	struct write_jump jump;
+	size_t size = 0, room = find_room(m, item);
+	entry.code = image_bytes_at(m->in->image, item->entry, &size);
+	entry.size = size < room ? size : room;
+	const char *reason = entry.code ? write_enter(m->machine, &entry, &jump)
+					: "it is too small for a jump";
+	if (reason)
+		return reason;
+	item->jump_at = jump.at;
+	item->jump_size = jump.size;
+	memcpy(item->original, entry.code + (jump.at - item->entry), jump.size);
+	memcpy(item->jump, jump.bytes, jump.size);
 	return NULL;
 }
 
@@ -406,7 +425,8 @@ static uint32_t changed_by_calls(const struct maker *m, const struct graph *grap
 static void count_tables(struct maker *m, const struct graph *graph)
 {
 	for (size_t i = 0; i < graph->table_count; i++)
-		m->table_room += (uint64_t)graph->tables[i].entries * graph->tables[i].entry_size +
+		m->table_room += (uint64_t)graph->tables[i].entries *
+					 (graph->tables[i].entry_size == 8 ? 8 : 4) +
 				 sizeof(uint64_t);
 }
 
@@ -461,6 +481,8 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 		.tables = m->in->base + OBJECT_TABLES + m->tables.size,
 		.bias = m->in->bias,
 		.counters = 8 * m->out->words,
+		.thread_word = m->in->thread_word,
+		.atomics = m->in->atomics,
 	};
 	size_t tables = m->tables.size;
 	item->copy.name = item->name;
@@ -559,17 +581,15 @@ static const struct path_item *item_at(const struct path_module *m, uint64_t ent
 }
 
 /* Lets copies call each other at once, and not by the jump in the function. */
-static void join_copies(struct path_module *m)
+static void join_copies(struct path_module *m, uint16_t machine)
 {
 	for (size_t i = 0; i < m->count; i++) {
 		struct copy *c = &m->items[i].copy;
 		for (size_t k = 0; k < c->call_count; k++) {
 			const struct path_item *to = item_at(m, c->calls[k].target);
-			uint64_t from = c->address + c->calls[k].at + sizeof(int32_t);
-			if (!to)
-				continue;
-			int32_t distance = (int32_t)(to->copy.address - from);
-			memcpy(c->code + c->calls[k].at, &distance, sizeof distance);
+			uint32_t at = c->calls[k].at;
+			if (to)
+				write_aim(machine, c->code + at, c->address + at, to->copy.address);
 		}
 	}
 }
@@ -607,7 +627,7 @@ static struct err *make_all(struct maker *m)
 	for (size_t i = 0; i < out->count && !e; i++)
 		e = make_item(m, &out->items[i], &address);
 	if (!e)
-		join_copies(out);
+		join_copies(out, m->machine);
 	return e ? e : write_object(m);
 }
 
@@ -625,7 +645,9 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 {
 	struct maker m = {.in = input, .out = out};
 	*out = (struct path_module){.words = input->first_word};
-	m.cpu = use_cpu_for(image_machine(input->image));
+	m.machine = image_machine(input->image);
+	m.cpu = use_cpu_for(m.machine);
+	m.guarded = is_guarded(input->image, m.machine);
 	if (!m.cpu)
 		return err_new("paths are not counted on this CPU yet");
 	struct err *e = open_module(&m);

@@ -8,12 +8,11 @@
 #include "base/buf.h"
 #include "copies/copy.h"
 #include "copies/sums.h"
+#include "copies/write.h"
 
 struct err;
 struct image;
 struct path_choice;
-
-#define PATH_JUMP 16u
 
 struct path_item { /* a function that was chosen */
 	char *name;
@@ -27,7 +26,7 @@ struct path_item { /* a function that was chosen */
 	uint64_t first_word; /* of its counters: of calls, then of paths */
 	/* What is to be written into the function. */
 	uint64_t jump_at;
-	uint8_t jump_size, original[PATH_JUMP], jump[PATH_JUMP];
+	uint8_t jump_size, original[WRITE_JUMP_MAX], jump[WRITE_JUMP_MAX];
 };
 
 struct path_module {
@@ -40,9 +39,11 @@ struct path_module {
 struct path_module_input {
 	struct image *image;
 	const struct path_choice *choice;
-	const char *name;    /* of the object */
-	uint64_t base, bias; /* as in struct object_input */
-	uint64_t first_word; /* counters from here on are ours */
+	const char *name;     /* of the object */
+	uint64_t base, bias;  /* as in struct object_input */
+	uint64_t first_word;  /* counters from here on are ours */
+	uint64_t thread_word; /* as in struct write_input, with the next one */
+	bool atomics;
 };
 
 struct err *path_module_make(const struct path_module_input *input, struct path_module *out);

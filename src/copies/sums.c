@@ -152,6 +152,19 @@ static uint8_t pick(const struct maker *m, uint32_t set, uint8_t wanted)
 	return SUMS_NONE;
 }
 
+/* The same for several; 0: there are too few. */
+static uint32_t pick_some(const struct maker *m, uint32_t set, unsigned count)
+{
+	uint32_t out = 0;
+	for (; count; count--) {
+		uint8_t reg = pick(m, set & ~out, SUMS_NONE);
+		if (reg == SUMS_NONE)
+			return 0;
+		out |= 1u << reg;
+	}
+	return out;
+}
+
 /* Finds the first and the last call after which the block goes on. */
 static bool find_calls(const struct maker *m, uint32_t block, uint32_t *first, uint32_t *last)
 {
@@ -193,10 +206,11 @@ static bool place_around_calls(const struct maker *m, uint32_t block, uint8_t wa
 	b->out = pick(m, out, b->in);
 	if (b->in == SUMS_NONE || b->out == SUMS_NONE)
 		return false;
-	b->save_free = pick(m, m->cpu->all & ~save->live & ~(1u << b->in), SUMS_NONE);
-	b->restore_free = pick(m, m->cpu->all & ~behind & ~(1u << b->out), SUMS_NONE);
-	return b->save_free != SUMS_NONE && b->restore_free != SUMS_NONE && !save->flags &&
-	       !flags_after(m, block, b->restore) && add_sp_moves(m, b);
+	bool flags = save->flags || flags_after(m, block, b->restore);
+	b->save_free = pick_some(m, m->cpu->all & ~save->live & ~(1u << b->in), m->cpu->to_keep);
+	b->restore_free = pick_some(m, m->cpu->all & ~behind & ~(1u << b->out), m->cpu->to_keep);
+	return (b->save_free || m->cpu->keeps_on_stack) && b->restore_free &&
+	       !(flags && m->cpu->changes_flags) && add_sp_moves(m, b);
 }
 
 static bool place_block(const struct maker *m, uint32_t block, uint8_t wanted)
@@ -214,13 +228,15 @@ static bool place_block(const struct maker *m, uint32_t block, uint8_t wanted)
 static void place_landing(const struct maker *m, uint32_t block)
 {
 	struct sums_block *b = &m->out->blocks[block];
-	b->landing_free = b->landing_sum = SUMS_NONE;
-	if (!m->graph->blocks[block].landing || live_flags_at_block(m->live, block))
+	b->landing_free = 0;
+	b->landing_sum = SUMS_NONE;
+	if (!m->graph->blocks[block].landing ||
+	    (m->cpu->changes_flags && live_flags_at_block(m->live, block)))
 		return;
 	uint32_t set = m->cpu->all & ~live_at_block(m->live, block);
-	b->landing_free = pick(m, set, SUMS_NONE);
-	if (b->landing_free != SUMS_NONE)
-		b->landing_sum = pick(m, set & ~(1u << b->landing_free), SUMS_NONE);
+	b->landing_free = pick_some(m, set, m->cpu->to_keep);
+	if (b->landing_free)
+		b->landing_sum = pick(m, set & ~b->landing_free, SUMS_NONE);
 }
 
 /* Cuts all ways to a block and from it. */
@@ -300,9 +316,31 @@ static bool find_lost(struct maker *m)
 
 /* ---- whether it can be counted ---- */
 
-uint8_t sums_counting_register(const struct graph *graph, const struct live *live,
-			       const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
-			       uint32_t edge)
+static bool take_highest(uint32_t set, unsigned count, uint32_t *out)
+{
+	for (*out = 0; count && set; count--) {
+		uint32_t highest = 1u << (31 - __builtin_clz(set));
+		*out |= highest;
+		set &= ~highest;
+	}
+	return !count;
+}
+
+/* `sum`: the register that has the sum; SUMS_NONE: there is none. */
+static bool find_counting(const struct use_cpu *cpu, uint8_t flags, uint32_t busy, uint8_t sum,
+			  uint32_t *out)
+{
+	unsigned count = flags & USE_OTHERS ? cpu->to_count_slowly : cpu->to_count;
+	if (sum != SUMS_NONE) {
+		busy |= 1u << sum;
+		count -= cpu->uses_sum;
+	}
+	return take_highest(cpu->all & ~busy, count, out);
+}
+
+bool sums_counting_registers(const struct graph *graph, const struct live *live,
+			     const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
+			     uint32_t edge, uint32_t *out)
 {
 	const struct graph_block *b = &graph->blocks[block];
 	uint32_t end = live->first[block + 1], busy;
@@ -317,20 +355,26 @@ uint8_t sums_counting_register(const struct graph *graph, const struct live *liv
 		flags = live->insns[end - 1].flags;
 		busy = live->insns[end - 1].live;
 	}
-	if (!(flags & USE_OTHERS))
-		return SUMS_NONE;
-	if (sums->blocks[block].varies)
-		busy |= 1u << sums->blocks[block].out;
-	uint32_t set = cpu->all & ~busy;
-	return set ? (uint8_t)(31 - __builtin_clz(set)) : SUMS_NO_REGISTER;
+	return find_counting(cpu, flags, busy,
+			     sums->blocks[block].varies ? sums->blocks[block].out : SUMS_NONE, out);
 }
 
 static bool can_count(const struct maker *m, uint32_t block, uint32_t edge)
 {
+	uint32_t set;
 	if (edge != SUMS_LEAVES && m->graph->edges[edge].kind == EDGE_LANDING)
 		return m->out->blocks[m->graph->edges[edge].to].landing_sum != SUMS_NONE;
-	return sums_counting_register(m->graph, m->live, m->cpu, m->out, block, edge) !=
-	       SUMS_NO_REGISTER;
+	return sums_counting_registers(m->graph, m->live, m->cpu, m->out, block, edge, &set);
+}
+
+/* Calls are counted without a look at the flags. */
+static bool can_count_entry(const struct maker *m)
+{
+	uint32_t entry = m->graph->entry;
+	uint8_t flags = live_flags_at_block(m->live, entry);
+	return !(m->cpu->changes_flags && flags & USE_OTHERS) &&
+	       find_counting(m->cpu, 0, live_at_block(m->live, entry), SUMS_NONE,
+			     &m->out->entry_free);
 }
 
 /* Whether each path can be counted where it ends. */
@@ -345,7 +389,7 @@ static bool can_count_all(const struct maker *m)
 	for (uint32_t b = 0; b < g->block_count; b++)
 		if (g->blocks[b].reached && numbering_leaves(g, b) && !can_count(m, b, SUMS_LEAVES))
 			return false;
-	return !(live_flags_at_block(m->live, g->entry) & USE_OTHERS);
+	return can_count_entry(m);
 }
 
 static struct err *make_numbers(struct maker *m)

@@ -27,16 +27,20 @@ struct sums_block {
 	/* Before the instruction `save` of struct live the sum goes to memory, after `restore` it comes back. SUMS_NO_CALL:
 	   there is no call. */
 	uint32_t save, restore;
-	uint8_t save_free, restore_free; /* a register that is free there */
-	int64_t sp_moves; /* how much larger SP is after `restore` than before `save` */
-	/* Of landing blocks: registers that are free where an exception comes in, but for `in`; SUMS_NONE: none. */
-	uint8_t landing_free, landing_sum;
+	uint32_t save_free,
+		restore_free; /* registers that are free there: as many as the CPU needs */
+	int64_t sp_moves;     /* how much larger SP is after `restore` than before `save` */
+	/* Of landing blocks: registers that are free where an exception comes in; 0: too few. And one more; SUMS_NONE: there
+	   is none. */
+	uint32_t landing_free;
+	uint8_t landing_sum;
 	int64_t lost; /* what the sum is set to if it cannot be had back: its path ends as an unknown one */
 };
 
 struct sums {
 	struct numbering numbering;
 	struct sums_block *blocks;
+	uint32_t entry_free; /* registers for counting where the function begins */
 	uint64_t words;      /* counters: those of paths, and behind them those of unknown ones */
 	uint32_t pressed;    /* blocks whose ways were cut because no register was free */
 	const char *refused; /* why the paths cannot be counted; NULL: they can */
@@ -44,12 +48,11 @@ struct sums {
 
 struct err *sums_make(const struct graph *graph, const struct live *live, const struct use_cpu *cpu,
 		      const double *weights, struct sums *out);
-/* To count by one instruction changes the flags, but for the carry. Where the path behind a block ends, by an edge or by
-   leaving the function (SUMS_LEAVES), nobody may need them: then this is SUMS_NONE. Else it is a register that is free
-   there, by which the flags can be kept; SUMS_NO_REGISTER: there is none. */
+/* Finds registers that are free where the path behind a block ends, by an edge or by leaving the function (SUMS_LEAVES): as
+   many as the CPU needs to count there. If the flags may not change, these are those for counting slowly. False: there
+   are too few. */
 #define SUMS_LEAVES UINT32_MAX
-#define SUMS_NO_REGISTER 0xfe
-uint8_t sums_counting_register(const struct graph *graph, const struct live *live,
-			       const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
-			       uint32_t edge);
+bool sums_counting_registers(const struct graph *graph, const struct live *live,
+			     const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
+			     uint32_t edge, uint32_t *out);
 void sums_free(struct sums *sums);

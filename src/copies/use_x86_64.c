@@ -2,7 +2,6 @@
 #include "copies/use.h"
 
 #include <Zydis/Zydis.h>
-#include <elf.h>
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12 };
 #define BIT(reg) (1u << (reg))
@@ -177,10 +176,9 @@ const struct use_cpu use_x86_64 = {
 		     BIT(R10) | BIT(RSP),
 	.results = BIT(RAX) | BIT(RDX),
 	.kept = BIT(RBX) | BIT(RBP) | BIT(RSP) | 0xfu << R12,
+	.to_count_slowly = 1,
+	.to_keep = 1,
+	.keeps_on_stack = true,
+	.changes_flags = true,
 	.read = x86_64_read,
 };
-
-const struct use_cpu *use_cpu_for(uint16_t elf_machine)
-{
-	return elf_machine == EM_X86_64 ? &use_x86_64 : NULL;
-}

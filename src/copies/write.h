@@ -3,11 +3,16 @@
 /*
  * Writes the code of a copy: block after block as in the function, with the code that counts in between.
  *
- * What the code needs of its thread, x86-64:
- *    %gs:0   counters, 8 bytes each (`counters`)
- *    %gs:-8  where its path stack ends. That grows upwards. An entry has a sum and the SP of the call that it waits for. The
- *            lowest one has an SP that is larger than any.
+ * What the code needs of its thread is its bank:
+ *    bank + 0  counters, 8 bytes each (`counters`)
+ *    bank - 8  where its path stack ends. That grows upwards. An entry has a sum and the SP of the call that it waits for. The
+ *              lowest one has an SP that is larger than any.
+ *
+ * x86-64: GS begins at the bank.
+ * aarch64: the word at TPIDR_EL0 + `thread_word` is the address of the bank. It must never be 0: threads begin with that of
+ * a bank that nobody reads.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,9 +37,34 @@ struct write_input {
 	uint64_t bias;    /* as in struct object_input */
 	uint64_t
 		counters; /* bytes from the first counter of a thread to ours: of calls, then sums->words of paths */
+	uint64_t thread_word; /* aarch64: see above */
+	bool atomics;         /* aarch64: the CPU adds to memory by one instruction (LSE) */
 };
 
 /* Sets code and steps of `out`, which are malloc'ed, and adds to `tables`. *refused: why it cannot be written; then `out` and `tables`
    are as before. */
 struct err *write_copy(const struct write_input *input, struct copy *out, struct buf *tables,
 		       const char **refused);
+
+/* How far the code of this CPU may be from all that it refers to, and what refers to it. */
+uint64_t write_reach(uint16_t elf_machine);
+
+/* Changes the place of a struct copy_call, which is at `from`, to lead to `to`. */
+void write_aim(uint16_t elf_machine, uint8_t *code, uint64_t from, uint64_t to);
+
+/* How a function is made to go to its copy. */
+#define WRITE_JUMP_MAX 16u
+struct write_entry {
+	const uint8_t *code; /* of the function */
+	size_t size;         /* how much of it may be overwritten */
+	uint64_t address;
+	uint64_t copy;
+	bool guarded; /* indirect calls must come to an instruction that says so, or the CPU stops them (BTI) */
+};
+struct write_jump {
+	uint64_t at;
+	uint8_t size, bytes[WRITE_JUMP_MAX];
+};
+/* Returns why it cannot be done; NULL: it can. */
+const char *write_enter(uint16_t elf_machine, const struct write_entry *entry,
+			struct write_jump *out);

@@ -75,8 +75,10 @@ struct graph_edge {
 
 struct graph_table { /* of a switch */
 	uint64_t jump, table;
+	uint64_t base; /* as in struct jump_table, like those below */
 	uint32_t entries;
-	uint8_t entry_size;
+	uint8_t entry_size, shift;
+	bool is_signed;
 	bool exact; /* a compare bounds the index; else its length was told from what is around it */
 };
 

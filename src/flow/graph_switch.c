@@ -203,7 +203,15 @@ static bool read_switch(struct build *b, struct leave *leave, bool only_exact)
 	leave->count = (uint32_t)(b->target_count - first);
 	leave->ends = GRAPH_SWITCHES;
 	b->graph->tables[b->graph->table_count++] = (struct graph_table){
-		leave->at, table.table, (uint32_t)count, table.entry_size, table.exact};
+		.jump = leave->at,
+		.table = table.table,
+		.base = table.base,
+		.entries = (uint32_t)count,
+		.entry_size = table.entry_size,
+		.shift = table.shift,
+		.is_signed = table.is_signed,
+		.exact = table.exact,
+	};
 	for (uint32_t i = 0; i < leave->count; i++)
 		build_leads(b, b->targets[first + i]);
 	return true;

@@ -16,6 +16,7 @@
 #include "collect/paths/room.h"
 #include "image/image.h"
 #include "copies/module.h"
+#include "copies/write.h"
 #include "paths/result.h"
 #include "process/maps.h"
 
@@ -155,7 +156,7 @@ static struct err *make_copies(struct copier *copier, struct made *made, const s
 	find_extent(image, &low, &high, &code);
 	uint64_t size = code * GROWTH + ROOM_LEAST;
 	uint64_t base = room_find(maps, made->taken, made->taken_count, low + m->bias,
-				  high + m->bias, size);
+				  high + m->bias, size, write_reach(image_machine(image)));
 	if (!base)
 		return err_new("%s: no room for copies near it", m->path);
 	struct path_module_input input = {.image = image,

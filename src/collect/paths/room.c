@@ -9,7 +9,6 @@
 
 #include "process/maps.h"
 
-#define REACH ((UINT64_C(1) << 31) - (UINT64_C(16) << 20))
 #define LOWEST (UINT64_C(1) << 20)  /* an address that programs may use */
 #define BESIDE (UINT64_C(64) << 10) /* is left free */
 #define FROM_HEAP (UINT64_C(1) << 30)
@@ -17,11 +16,11 @@
 #define LARGE (UINT64_C(1) << 36)
 #define FROM_LARGE (UINT64_C(512) << 20)
 
-static bool reaches(uint64_t at, uint64_t size, uint64_t low, uint64_t high)
+static bool reaches(uint64_t reach, uint64_t at, uint64_t size, uint64_t low, uint64_t high)
 {
 	uint64_t first = at < low ? at : low;
 	uint64_t end = at + size > high ? at + size : high;
-	return end - first < REACH;
+	return end - first < reach;
 }
 
 static bool is_taken(const struct room_taken *taken, size_t count, uint64_t at, uint64_t size)
@@ -74,7 +73,7 @@ static bool is_called(const struct maps *maps, size_t index, const char *name)
 }
 
 uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
-		   uint64_t low, uint64_t high, uint64_t size)
+		   uint64_t low, uint64_t high, uint64_t size, uint64_t reach)
 {
 	uint64_t best = 0;
 	for (size_t i = 0; i <= maps->count; i++) { /* the gap before mapping i */
@@ -90,7 +89,7 @@ uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size
 			at = from_above(start, end > start + LARGE ? end - FROM_LARGE : end, taken,
 					taken_count, size);
 		}
-		if (!at || !reaches(at, size, low, high))
+		if (!at || !reaches(reach, at, size, low, high))
 			continue;
 		if (at < low || !best) /* the highest one below it, else the first above */
 			best = at;

@@ -11,7 +11,7 @@ struct room_taken { /* what was given away before */
 	uint64_t start, end;
 };
 
-/* Returns an address from which on `size` bytes are free, from where all of [low, high) is in reach of instructions; 0:
-   there is none. */
+/* Returns an address from which on `size` bytes are free, from where all of [low, high) is nearer than `reach`; 0: there
+   is none. */
 uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
-		   uint64_t low, uint64_t high, uint64_t size);
+		   uint64_t low, uint64_t high, uint64_t size, uint64_t reach);

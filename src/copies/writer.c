@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Switches get tables of their own, with the way to each case.
+ *
+ * Nothing is put on the stack: below SP may be the function's red zone.
+ */
+#include "copies/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "flow/tables.h"
+#include "image/image.h"
+#include "isa/insn.h"
+
+#define ALIGNMENT 8 /* of tables */
+
+/* ---- for CPUs ---- */
+
+void writer_add_call(struct writer *w, uint64_t target)
+{
+	struct copy *c = w->out;
+	if (!ARRAY_ROOM(c->calls, c->call_count, w->call_room)) {
+		w->failed = true;
+		return;
+	}
+	c->calls[c->call_count++] = (struct copy_call){(uint32_t)w->code.size, target};
+}
+
+void writer_add_fixup(struct writer *w, uint32_t block)
+{
+	if (!ARRAY_ROOM(w->fixups, w->fixup_count, w->fixup_room)) {
+		w->failed = true;
+		return;
+	}
+	w->fixups[w->fixup_count++] = (struct fixup){(uint32_t)w->code.size, block};
+}
+
+static const struct graph_part *part_of(const struct writer *w, uint64_t address)
+{
+	for (size_t i = 0; i < w->in->part_count; i++)
+		if (address >= w->in->parts[i].start && address < w->in->parts[i].end)
+			return &w->in->parts[i];
+	return NULL;
+}
+
+struct table *writer_table_at(struct writer *w, uint64_t address)
+{
+	for (size_t i = 0; i < w->table_count; i++)
+		if (w->tables[i].of->table == address)
+			return &w->tables[i];
+	return NULL;
+}
+
+bool writer_is_own_code(const struct writer *w, uint64_t address)
+{
+	return part_of(w, address) && address != w->in->parts[0].start &&
+	       graph_find(w->in->graph, address) != GRAPH_NONE;
+}
+
+/* ---- where paths end and go on ---- */
+
+static int64_t counter(const struct writer *w, int64_t number)
+{
+	return (int64_t)w->in->counters + 8 * (1 + number);
+}
+
+/* Counts the path that ends behind a block, with what is still to be added. */
+static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add)
+{
+	const struct write_input *in = w->in;
+	const struct sums_block *b = &in->sums->blocks[block];
+	struct write_counter c = {.at = counter(w, b->varies ? add : b->value + add),
+				  .sum = b->varies ? b->out : SUMS_NONE};
+	if (!sums_counting_registers(in->graph, in->live, w->cpu->use, in->sums, block, edge,
+				     &c.free))
+		w->refused = "its code cannot be written";
+	w->cpu->put_count(w, &c);
+}
+
+static void put_leave(struct writer *w, uint32_t block)
+{
+	if (numbering_leaves(w->in->graph, block))
+		put_end(w, block, SUMS_LEAVES, w->in->sums->numbering.leave[block]);
+}
+
+static bool has_code(const struct writer *w, uint32_t edge)
+{
+	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
+	const struct graph_edge *g = &w->in->graph->edges[edge];
+	const struct sums_block *from = &w->in->sums->blocks[g->from],
+				*to = &w->in->sums->blocks[g->to];
+	if (g->kind == EDGE_LANDING)
+		return false;
+	if (e->cut)
+		return true;
+	return to->varies && (!from->varies || e->add || from->out != to->in);
+}
+
+static void put_edge(struct writer *w, uint32_t edge)
+{
+	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
+	const struct graph_edge *g = &w->in->graph->edges[edge];
+	const struct sums_block *from = &w->in->sums->blocks[g->from],
+				*to = &w->in->sums->blocks[g->to];
+	if (!has_code(w, edge))
+		return;
+	if (e->cut)
+		put_end(w, g->from, edge, e->add);
+	if (!to->varies)
+		return;
+	if (e->cut)
+		w->cpu->put_set(w, to->in, e->set);
+	else if (!from->varies)
+		w->cpu->put_set(w, to->in, from->value + e->add);
+	else
+		w->cpu->put_add(w, to->in, from->out, e->add);
+}
+
+/* ---- ends of blocks ---- */
+
+/* The edge of a block that is of this kind; UINT32_MAX: none. */
+static uint32_t edge_of(const struct writer *w, uint32_t block, uint8_t kind)
+{
+	const struct graph_block *b = &w->in->graph->blocks[block];
+	for (uint32_t i = b->first; i < b->first + b->count; i++)
+		if (w->in->graph->edges[i].kind == kind)
+			return i;
+	return UINT32_MAX;
+}
+
+/* Goes on at the block behind an edge, which may be the one that is written next. */
+static void put_way(struct writer *w, uint32_t edge, uint32_t next)
+{
+	uint32_t to = w->in->graph->edges[edge].to;
+	put_edge(w, edge);
+	if (to != next || w->in->graph->blocks[to].landing)
+		w->cpu->put_jump_to_block(w, to);
+}
+
+static void put_branch(struct writer *w, uint32_t block, uint32_t insn, uint32_t next)
+{
+	const struct graph_block *b = &w->in->graph->blocks[block];
+	uint64_t target = w->in->live->insns[insn].target;
+	uint32_t taken = edge_of(w, block, EDGE_JUMP), falls = edge_of(w, block, EDGE_FALL);
+	if (target == b->end && b->count == 1) { /* both ways are the same */
+		put_way(w, b->first, next);
+		return;
+	}
+	if (taken != UINT32_MAX && !has_code(w, taken) &&
+	    w->cpu->put_if(w, insn, w->in->graph->edges[taken].to)) {
+		/* done */
+	} else {
+		size_t over = w->cpu->put_unless(w, insn);
+		if (taken != UINT32_MAX) {
+			put_way(w, taken, GRAPH_NONE);
+		} else {
+			put_leave(w, block);
+			w->cpu->put_jump(w, target);
+		}
+		w->cpu->end_unless(w, over);
+	}
+	if (falls != UINT32_MAX) {
+		put_way(w, falls, next);
+		return;
+	}
+	put_leave(w, block);
+	w->cpu->put_jump(w, b->end);
+}
+
+static void put_switch(struct writer *w, uint32_t block, uint32_t insn)
+{
+	const struct graph_block *b = &w->in->graph->blocks[block];
+	w->cpu->put_moved(w, insn);
+	for (uint32_t i = b->first; i < b->first + b->count; i++) {
+		if (w->in->graph->edges[i].kind == EDGE_LANDING)
+			continue;
+		w->stubs[i] = (uint32_t)w->code.size;
+		if (has_code(w, i))
+			put_way(w, i, GRAPH_NONE);
+		else
+			w->stubs[i] = UINT32_MAX;
+	}
+}
+
+static void put_call(struct writer *w, uint32_t insn)
+{
+	uint64_t target = w->in->live->insns[insn].target;
+	if (part_of(w, target) && target != w->in->parts[0].start)
+		w->refused = "it calls into itself";
+	w->cpu->put_call(w, insn);
+}
+
+/* What ends the block, and where it goes on. `insn`: its last instruction. */
+static void put_last(struct writer *w, uint32_t block, uint32_t insn, uint32_t next)
+{
+	const struct graph_block *b = &w->in->graph->blocks[block];
+	const struct live_insn *i = &w->in->live->insns[insn];
+	switch (b->ends) {
+	case GRAPH_JUMPS:
+		put_way(w, edge_of(w, block, EDGE_JUMP), next);
+		return;
+	case GRAPH_BRANCHES:
+		put_branch(w, block, insn, next);
+		return;
+	case GRAPH_SWITCHES:
+		put_switch(w, block, insn);
+		return;
+	case GRAPH_TAIL_CALLS:
+		put_leave(w, block);
+		if (i->kind == INSN_JUMP)
+			w->cpu->put_jump(w, i->target);
+		else
+			w->cpu->put_moved(w, insn);
+		return;
+	default:
+		break;
+	}
+	put_leave(w, block);
+	if (i->kind == INSN_CALL)
+		put_call(w, insn);
+	else
+		w->cpu->put_moved(w, insn);
+	/* If a call comes back that never should, the function itself goes on. */
+	if (b->ends == GRAPH_STOPS && i->kind != INSN_TRAP)
+		w->cpu->put_jump(w, b->end);
+}
+
+/* ---- exceptions ---- */
+
+static void add_landing(struct writer *w, uint32_t from, uint32_t to)
+{
+	struct copy *c = w->out;
+	if (!ARRAY_ROOM(c->landings, c->landing_count, w->landing_room)) {
+		w->failed = true;
+		return;
+	}
+	c->landings[c->landing_count++] = (struct copy_landing){w->in->graph->blocks[from].last,
+								w->in->graph->blocks[to].start,
+								(uint32_t)w->code.size};
+}
+
+static void put_landing_set(struct writer *w, uint32_t edge)
+{
+	const struct sums_block *to = &w->in->sums->blocks[w->in->graph->edges[edge].to];
+	if (to->varies)
+		w->cpu->put_set(w, to->in, w->in->sums->numbering.edges[edge].set);
+}
+
+/* The way of an exception from a call. */
+static void put_landing_edge(struct writer *w, uint32_t edge)
+{
+	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
+	const struct graph_edge *g = &w->in->graph->edges[edge];
+	const struct sums_block *from = &w->in->sums->blocks[g->from],
+				*to = &w->in->sums->blocks[g->to];
+	struct write_counter c = {.at = counter(w, from->varies ? e->add : from->value + e->add),
+				  .sum = from->varies ? to->landing_sum : SUMS_NONE,
+				  .free = w->cpu->use->to_count ? to->landing_free : 0};
+	add_landing(w, g->from, g->to);
+	if (from->varies)
+		w->cpu->put_left_sum(w, to, from->lost);
+	else
+		w->cpu->put_drop(w, to->landing_free);
+	w->cpu->put_count(w, &c);
+	put_landing_set(w, edge);
+}
+
+/* What exceptions meet before a block: first those of which no more is known. */
+static void put_landings(struct writer *w, uint32_t block)
+{
+	const struct graph *g = w->in->graph;
+	const struct sums_block *b = &w->in->sums->blocks[block];
+	uint32_t any = UINT32_MAX;
+	if (b->landing_free)
+		w->cpu->put_drop(w, b->landing_free);
+	for (uint32_t i = 0; i < g->edge_count && any == UINT32_MAX; i++)
+		any = g->edges[i].to == block && g->edges[i].kind == EDGE_LANDING ? i : any;
+	if (any == UINT32_MAX)
+		return;
+	put_landing_set(w, any);
+	for (uint32_t i = any; i < g->edge_count; i++)
+		if (g->edges[i].to == block && g->edges[i].kind == EDGE_LANDING &&
+		    g->blocks[g->edges[i].from].reached &&
+		    !w->in->sums->numbering.edges[i].thrown) {
+			w->cpu->put_jump_to_block(w, block);
+			put_landing_edge(w, i);
+		}
+}
+
+static int by_call(const void *a, const void *b)
+{
+	const struct copy_landing *x = a, *y = b;
+	return x->call < y->call ? -1 : x->call > y->call;
+}
+
+/* ---- blocks ---- */
+
+static void add_step(struct writer *w, uint64_t from, size_t to)
+{
+	struct copy *c = w->out;
+	if (!ARRAY_ROOM(c->steps, c->step_count, w->step_room)) {
+		w->failed = true;
+		return;
+	}
+	c->steps[c->step_count++] = (struct copy_step){from, (uint32_t)to};
+}
+
+static uint32_t falls_to(const struct writer *w, uint32_t block)
+{
+	const struct graph_block *b = &w->in->graph->blocks[block];
+	return b->ends == GRAPH_FALLS || b->ends == GRAPH_CALLS ? edge_of(w, block, EDGE_FALL)
+								: UINT32_MAX;
+}
+
+static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t next)
+{
+	const struct live *l = w->in->live;
+	const struct live_insn *i = &l->insns[insn];
+	const struct sums_block *b = &w->in->sums->blocks[block];
+	bool last = insn + 1 == l->first[block + 1];
+	if (b->varies && insn == b->save)
+		w->cpu->put_save(w, b);
+	add_step(w, i->address, w->code.size);
+	if (last && falls_to(w, block) == UINT32_MAX)
+		put_last(w, block, insn, next);
+	else if (i->kind == INSN_CALL)
+		put_call(w, insn);
+	else
+		w->cpu->put_moved(w, insn);
+	if (b->varies && insn == b->restore)
+		w->cpu->put_restore(w, b);
+}
+
+/* Counts the call. */
+static void put_entry(struct writer *w)
+{
+	const struct write_counter c = {
+		.at = (int64_t)w->in->counters, .sum = SUMS_NONE, .free = w->in->sums->entry_free};
+	w->cpu->put_count(w, &c);
+}
+
+static void put_block(struct writer *w, uint32_t block, uint32_t next)
+{
+	const struct live *l = w->in->live;
+	size_t first_step = w->out->step_count, start = w->code.size;
+	w->block = block;
+	if (w->in->graph->blocks[block].landing)
+		put_landings(w, block);
+	if (block == w->in->graph->entry)
+		put_entry(w);
+	w->labels[block] = (uint32_t)w->code.size;
+	for (uint32_t i = l->first[block]; i < l->first[block + 1] && !w->refused; i++)
+		put_insn(w, block, i, next);
+	/* Who comes by an exception comes to what is put before the block. */
+	if (w->out->step_count > first_step)
+		w->out->steps[first_step].to = (uint32_t)start;
+	uint32_t falls = falls_to(w, block);
+	if (falls != UINT32_MAX)
+		put_way(w, falls, next);
+}
+
+/* Blocks part by part, as they stand in the function. */
+static void order_blocks(struct writer *w)
+{
+	const struct graph *g = w->in->graph;
+	for (size_t k = 0; k < w->in->part_count; k++)
+		for (uint32_t b = 0; b < g->block_count; b++)
+			if (g->blocks[b].reached &&
+			    part_of(w, g->blocks[b].start) == &w->in->parts[k])
+				w->order[w->block_count++] = b;
+}
+
+static void put_blocks(struct writer *w)
+{
+	order_blocks(w);
+	if (!w->block_count || w->order[0] != w->in->graph->entry)
+		w->refused = "its code does not begin with its entry";
+	for (size_t k = 0; k < w->block_count && !w->refused && !w->failed; k++)
+		put_block(w, w->order[k], k + 1 < w->block_count ? w->order[k + 1] : GRAPH_NONE);
+	for (size_t i = 0; i < w->fixup_count && !w->refused && !w->code.failed; i++)
+		w->cpu->fix(w, w->fixups[i].at, w->labels[w->fixups[i].block]);
+}
+
+/* ---- tables ---- */
+
+/* Which block an entry of a table leads to; GRAPH_NONE: that is not known. */
+static uint32_t target_of(const struct writer *w, const struct graph_table *t, uint32_t index)
+{
+	const struct jump_table table = {.table = t->table,
+					 .base = t->base,
+					 .entry_size = t->entry_size,
+					 .shift = t->shift,
+					 .is_signed = t->is_signed};
+	size_t size = 0;
+	const uint8_t *bytes = image_bytes_at(w->in->image,
+					      t->table + (uint64_t)index * t->entry_size, &size);
+	if (!bytes || size < t->entry_size)
+		return GRAPH_NONE;
+	uint64_t address = tables_target(&table, bytes);
+	uint32_t block = graph_find(w->in->graph, address);
+	if (block == GRAPH_NONE || w->in->graph->blocks[block].start != address)
+		return GRAPH_NONE;
+	return block;
+}
+
+static bool goes_to(const struct graph *g, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = g->blocks[from].first; i < g->blocks[from].first + g->blocks[from].count;
+	     i++)
+		if (g->edges[i].to == to)
+			return true;
+	return false;
+}
+
+static const char *check_table(struct writer *w, struct table *t)
+{
+	if (!t->of->exact)
+		return "how long the table of a switch is, is not known for sure";
+	const char *refused = w->cpu->check_table(w, t);
+	for (uint32_t i = 0; i < t->of->entries && !refused; i++) {
+		uint32_t to = target_of(w, t->of, i);
+		if (to == GRAPH_NONE || !goes_to(w->in->graph, t->block, to))
+			refused = WRITE_NO_TABLE;
+	}
+	return refused;
+}
+
+static void take_tables(struct writer *w)
+{
+	const struct graph *g = w->in->graph;
+	uint64_t at = w->in->tables;
+	for (size_t i = 0; i < g->table_count && !w->refused; i++) {
+		const struct graph_table *from = &g->tables[i];
+		struct table t = {.of = from, .to = at, .block = graph_find(g, from->jump)};
+		if (t.block == GRAPH_NONE || !g->blocks[t.block].reached)
+			continue;
+		w->refused = writer_table_at(w, from->table) ? "two switches have the same table"
+							     : check_table(w, &t);
+		at += ((uint64_t)from->entries * t.size + ALIGNMENT - 1) &
+		      ~(uint64_t)(ALIGNMENT - 1);
+		w->tables[w->table_count++] = t;
+	}
+}
+
+/* Where the way to a block begins, from a switch. */
+static uint32_t way_to(const struct writer *w, uint32_t from, uint32_t to)
+{
+	const struct graph_block *b = &w->in->graph->blocks[from];
+	for (uint32_t i = b->first; i < b->first + b->count; i++)
+		if (w->in->graph->edges[i].to == to && w->stubs[i] != UINT32_MAX)
+			return w->stubs[i];
+	return w->labels[to];
+}
+
+static void put_table(struct writer *w, const struct table *t, struct buf *out)
+{
+	for (uint32_t i = 0; i < t->of->entries; i++) {
+		uint64_t to = w->in->address + way_to(w, t->block, target_of(w, t->of, i));
+		uint64_t word = t->size == 4 ? to - t->to : to + w->in->bias;
+		buf_append(out, &word, t->size);
+	}
+	while (out->size % ALIGNMENT)
+		buf_append(out, "", 1);
+}
+
+static void put_tables(struct writer *w, struct buf *out)
+{
+	for (size_t k = 0; k < w->table_count && !w->refused; k++) {
+		if (!w->tables[k].used)
+			w->refused = "where the table of a switch is used was not found";
+		put_table(w, &w->tables[k], out);
+	}
+	w->failed |= out->failed;
+}
+
+/* ---- all of it ---- */
+
+static bool prepare(struct writer *w)
+{
+	const struct graph *g = w->in->graph;
+	w->labels = calloc(g->block_count + 1, sizeof *w->labels);
+	w->order = calloc(g->block_count + 1, sizeof *w->order);
+	w->stubs = calloc(g->edge_count + 1, sizeof *w->stubs);
+	w->tables = calloc(g->table_count + 1, sizeof *w->tables);
+	for (size_t i = 0; w->stubs && i < g->edge_count; i++)
+		w->stubs[i] = UINT32_MAX;
+	return w->labels && w->order && w->stubs && w->tables;
+}
+
+static void forget(struct writer *w)
+{
+	free(w->labels);
+	free(w->order);
+	free(w->stubs);
+	free(w->tables);
+	free(w->fixups);
+	buf_free(&w->code);
+}
+
+static const char *why_not(const struct graph *g, const struct live *live)
+{
+	for (size_t i = 0; i < g->block_count; i++)
+		if (g->blocks[i].reached && g->blocks[i].ends == GRAPH_UNRESOLVED)
+			return "where a jump goes is not known";
+		else if (g->blocks[i].reached && g->blocks[i].ends == GRAPH_BAD)
+			return "where its code ends is not known";
+	if (g->truncated)
+		return "it is too large";
+	return live->odd ? "it has an instruction that cannot be moved" : NULL;
+}
+
+static const struct write_cpu *cpu_for(uint16_t elf_machine)
+{
+	return elf_machine == write_aarch64.elf_machine ? &write_aarch64 : &write_x86_64;
+}
+
+static void write_all(struct writer *w, struct buf *tables)
+{
+	struct copy *out = w->out;
+	out->steps = NULL;
+	out->landings = NULL;
+	out->calls = NULL;
+	out->step_count = out->landing_count = out->call_count = 0;
+	w->refused = why_not(w->in->graph, w->in->live);
+	w->failed = !prepare(w);
+	if (!w->failed && !w->refused)
+		take_tables(w);
+	if (!w->failed && !w->refused)
+		put_blocks(w);
+	if (!w->failed && !w->refused)
+		put_tables(w, tables);
+	w->failed |= w->code.failed;
+	if (out->landing_count)
+		qsort(out->landings, out->landing_count, sizeof *out->landings, by_call);
+	out->size = w->code.size;
+	out->code = (uint8_t *)buf_take(&w->code);
+	forget(w);
+}
+
+struct err *write_copy(const struct write_input *input, struct copy *out, struct buf *tables,
+		       const char **refused)
+{
+	const struct write_cpu *cpu = cpu_for(image_machine(input->image));
+	struct writer w = {.in = input, .cpu = cpu, .out = out};
+	size_t before = tables->size;
+	write_all(&w, tables);
+	if (w.too_far && !w.failed && !w.refused) {
+		tables->size = before;
+		copy_free(out);
+		w = (struct writer){.in = input, .cpu = cpu, .out = out, .far = true};
+		write_all(&w, tables);
+	}
+	*refused = w.refused;
+	if (w.failed || w.refused) {
+		tables->size = before;
+		copy_free(out);
+	}
+	return w.failed ? err_new("out of memory") : NULL;
+}
+
+/* ---- from outside ---- */
+
+uint64_t write_reach(uint16_t elf_machine)
+{
+	return cpu_for(elf_machine)->reach;
+}
+
+void write_aim(uint16_t elf_machine, uint8_t *code, uint64_t from, uint64_t to)
+{
+	cpu_for(elf_machine)->aim(code, from, to);
+}
+
+const char *write_enter(uint16_t elf_machine, const struct write_entry *entry,
+			struct write_jump *out)
+{
+	return cpu_for(elf_machine)->enter(entry, out);
+}

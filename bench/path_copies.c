@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 		struct path_module module = {0};
 		const struct path_choice choice = {0};
 		const struct path_module_input input = {
-			.choice = &choice, .name = "copies", .bias = 0};
+			.choice = &choice, .name = "copies", .thread_word = 16};
 		uint64_t start = now_ns();
 		struct err *e = image_open(argv[i], &image);
 		struct path_module_input with = input;

@@ -648,7 +648,7 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 	m.machine = image_machine(input->image);
 	m.cpu = use_cpu_for(m.machine);
 	m.guarded = is_guarded(input->image, m.machine);
-	if (!m.cpu)
+	if (!m.cpu || (m.machine == EM_AARCH64 && !input->thread_word))
 		return err_new("paths are not counted on this CPU yet");
 	struct err *e = open_module(&m);
 	if (!e) {

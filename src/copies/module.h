@@ -42,7 +42,7 @@ struct path_module_input {
 	const char *name;     /* of the object */
 	uint64_t base, bias;  /* as in struct object_input */
 	uint64_t first_word;  /* counters from here on are ours */
-	uint64_t thread_word; /* as in struct write_input, with the next one */
+	uint64_t thread_word; /* as in struct write_input, with the next one; 0: there is none */
 	bool atomics;
 };
 

@@ -255,8 +255,6 @@ static void aarch64_read(const uint8_t *code, size_t size, struct use *out)
 	out->reads = reads_of(w);
 	out->writes = writes_of(&insn);
 	out->kills = unknown ? 0 : out->writes;
-	if (insn.kind == INSN_SYSCALL)
-		out->writes |= BIT(0);
 	out->reads_flags = reads_flags(w) ? FLAGS : 0;
 	out->kills_flags = kills_flags(w) ? FLAGS : 0;
 	out->only_writes = only_writes(w);

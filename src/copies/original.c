@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "copies/original.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/err.h"
+#include "copies/use.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "isa/insn.h"
+
+/* What neither symbols nor unwind information describe is left alone: it may be data. */
+#define GAP_BYTES_MAX 1u
+
+bool original_insn(const struct original *o, uint64_t address, struct insn *out)
+{
+	size_t size = 0;
+	const uint8_t *code = image_bytes_at(o->image, address, &size);
+	if (!code)
+		return false;
+	o->control.isa->decode(code, size, address, out);
+	if (!out->length)
+		out->length = 1;
+	return true;
+}
+
+const char *original_stub(const struct original *o, uint64_t address)
+{
+	const struct survey *s = &o->control.survey;
+	for (size_t i = 0; i < s->stub_count; i++)
+		if (s->stubs[i].address == address)
+			return s->stubs[i].import;
+	return NULL;
+}
+
+/* ---- runtimes ---- */
+
+/* Languages whose runtimes know the code by its addresses: for what is on the stack of each call, they look up its return
+   address in a table. They would not find a copy. */
+static const char *const runtimes[] = {
+	"caml_frametable",
+	"caml_garbage_collection", /* OCaml */
+	"hs_main",
+	"stg_ap_0_fast", /* Haskell */
+	"graal_create_isolate",
+	"RhpGcAlloc", /* .NET */
+	"Dart_Initialize",
+};
+
+static bool has_runtime(const struct original *o)
+{
+	const struct symbol *all;
+	size_t count = symbols_all(o->symbols, &all);
+	if (image_section(o->image, ".gopclntab") || image_section(o->image, ".note.go.buildid"))
+		return true;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sizeof runtimes / sizeof *runtimes; k++)
+			if (!strcmp(all[i].name, runtimes[k]))
+				return true;
+	return false;
+}
+
+/* ---- guarded pages ---- */
+
+/* Whether its pages are guarded as struct write_entry says: by its properties, a list of types, sizes and values. */
+static bool is_guarded(struct image *image, uint16_t machine)
+{
+	static const uint32_t head[] = {4, 0, NT_GNU_PROPERTY_TYPE_0}; /* its name has 4 bytes */
+	const struct image_section *sections;
+	size_t count = image_sections(image, &sections), size = 0;
+	const uint8_t *bytes = NULL;
+	for (size_t i = 0; i < count && !bytes && machine == EM_AARCH64; i++)
+		if (!strcmp(sections[i].name, ".note.gnu.property"))
+			bytes = image_bytes_at(image, sections[i].address, &size);
+	if (!bytes || size < 16 || memcmp(bytes, &head[0], 4) || memcmp(bytes + 8, &head[2], 4))
+		return false;
+	uint32_t left, property[3];
+	memcpy(&left, bytes + 4, sizeof left);
+	left = left < size - 16 ? left : (uint32_t)(size - 16);
+	for (bytes += 16; left >= sizeof property; bytes += property[1], left -= property[1]) {
+		memcpy(property, bytes, sizeof property);
+		if (property[0] == GNU_PROPERTY_AARCH64_FEATURE_1_AND)
+			return property[2] & GNU_PROPERTY_AARCH64_FEATURE_1_BTI;
+		property[1] = ((property[1] + 7) & ~7u) + 8;
+		if (property[1] < 8 || property[1] > left)
+			return false;
+	}
+	return false;
+}
+
+/* ---- jumps from elsewhere ---- */
+
+static bool note_target(struct original *o, uint32_t procedure, uint64_t target)
+{
+	uint32_t to = extents_at(&o->extents, target);
+	if (to == EXTENT_NONE || to == procedure || extents_start(&o->extents, to) == target)
+		return true;
+	if (!ARRAY_ROOM(o->targets, o->target_count, o->target_room))
+		return false;
+	o->targets[o->target_count++] = target;
+	return true;
+}
+
+static bool note_targets(struct original *o, const struct extent *part)
+{
+	for (uint64_t at = part->start; at < part->end;) {
+		struct insn insn;
+		if (!original_insn(o, at, &insn))
+			return true;
+		bool jumps = insn.kind == INSN_JUMP || insn.kind == INSN_BRANCH;
+		if (jumps && !note_target(o, part->procedure, insn.target))
+			return false;
+		at += insn.length;
+	}
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+static struct err *find_targets(struct original *o)
+{
+	for (size_t i = 0; i < o->extents.part_count; i++)
+		if (!note_targets(o, &o->extents.parts[i]))
+			return err_new("out of memory");
+	if (o->target_count)
+		qsort(o->targets, o->target_count, sizeof *o->targets, by_address);
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+static struct err *read_all(struct original *o)
+{
+	struct err *e = symbols_read(o->image, NULL, &o->symbols);
+	if (!e)
+		e = extents_find(o->image, NULL, o->symbols, NULL, GAP_BYTES_MAX, &o->extents);
+	if (!e)
+		e = frames_open(o->image, &o->frames);
+	if (!e)
+		e = control_open(o->image, o->symbols, &o->control);
+	return e ? e : find_targets(o);
+}
+
+struct err *original_open(struct image *image, struct original *out)
+{
+	*out = (struct original){.image = image, .machine = image_machine(image)};
+	out->cpu = use_cpu_for(out->machine);
+	if (!out->cpu)
+		return NULL;
+	struct err *e = read_all(out);
+	if (e) {
+		original_close(out);
+		return e;
+	}
+	out->guarded = is_guarded(image, out->machine);
+	out->runtime = has_runtime(out);
+	return NULL;
+}
+
+void original_close(struct original *o)
+{
+	control_close(&o->control);
+	frames_close(&o->frames);
+	extents_free(&o->extents);
+	symbols_free(o->symbols);
+	free(o->targets);
+	*o = (struct original){0};
+}

@@ -76,7 +76,7 @@ static pid_t *read_pids(const struct arg_list *list)
 static struct err *find_program(struct probe *p)
 {
 	struct buf path = {0};
-	struct err *e = target_check(p->recorder.command[0], false);
+	struct err *e = target_check(p->recorder.command[0], TARGET_RUN);
 	if (!e)
 		e = target_find(p->recorder.command[0], &path);
 	if (!e)
@@ -150,7 +150,7 @@ static const char *find_kernels_option(const struct probe *p)
 /* Whether the agent can come into the program, or the processes. */
 static struct err *check_programs(const struct probe *p)
 {
-	return p->recorder.command ? target_check(p->recorder.command[0], true)
+	return p->recorder.command ? target_check(p->recorder.command[0], TARGET_SAMPLED)
 				   : recorder_check_probes(&p->recorder);
 }
 

@@ -508,7 +508,7 @@ static struct err *look_before(struct recorder *r)
 	if (!e)
 		e = choose_events(r);
 	if (!e && o->command)
-		e = target_check(o->command[0], !r->wanted.kernel);
+		e = target_check(o->command[0], r->wanted.kernel ? TARGET_RUN : TARGET_SAMPLED);
 	if (!e && o->output)
 		e = output_open(&r->output, o->output);
 	if (!e && !r->wanted.kernel)
@@ -519,7 +519,7 @@ static struct err *look_before(struct recorder *r)
 /* Falls back to the agent: the kernel seemed able to sample, but is not. */
 static struct err *open_with_agent(struct recorder *r, struct err *why)
 {
-	struct err *e = target_check(r->options->command[0], true);
+	struct err *e = target_check(r->options->command[0], TARGET_SAMPLED);
 	buf_printf(&r->notes, "a library in the program sampled, not the kernel: %s\n",
 		   err_text(why));
 	err_free(why);

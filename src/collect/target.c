@@ -102,27 +102,34 @@ static const char *cpu_name(uint16_t machine)
 	return machine == EM_X86_64 ? "x86-64" : "aarch64";
 }
 
-static struct err *judge_linker(const char *path, const char *linker)
+/* What else can be done with a program that nothing can be preloaded into. */
+static const char *other_way(enum target_use use)
+{
+	return use == TARGET_SAMPLED ? "run culprit as root, so that the kernel samples it"
+				     : "its paths cannot be counted";
+}
+
+static struct err *judge_linker(const char *path, const char *linker, enum target_use use)
 {
 	if (!linker && is_glibc_linker(path))
 		return NULL; /* it is the linker itself, which preloads as usual */
 	if (!linker)
-		return err_new(
-			"a static program, into which nothing can be preloaded: run culprit as "
-			"root, so that the kernel samples it, or link it dynamically (without "
-			"-static)");
+		return err_new("a static program, into which nothing can be preloaded: %s%s",
+			       other_way(use),
+			       use == TARGET_SAMPLED ? ", or link it dynamically (without -static)"
+						     : " unless it is linked dynamically (without "
+						       "-static)");
 	if (strstr(linker, "ld-musl"))
-		return err_new("a program for the musl C library, and the agent is for glibc: run "
-			       "culprit as root, so that the kernel samples it");
+		return err_new("a program for the musl C library, and the agent is for glibc: %s",
+			       other_way(use));
 	if (!is_glibc_linker(linker))
 		return err_new(
-			"a program for the dynamic linker %s, and the agent is for glibc: run "
-			"culprit as root, so that the kernel samples it",
-			linker);
+			"a program for the dynamic linker %s, and the agent is for glibc: %s",
+			linker, other_way(use));
 	return NULL;
 }
 
-static struct err *judge_elf(int fd, const char *path)
+static struct err *judge_elf(int fd, const char *path, enum target_use use)
 {
 	struct image *image;
 	struct err *e = image_open_fd(fd, path, &image);
@@ -134,7 +141,7 @@ static struct err *judge_elf(int fd, const char *path)
 			    cpu_name(image_machine(image)), cpu_name(native_machine));
 	} else {
 		linker = image_interpreter(image);
-		e = judge_linker(path, linker);
+		e = judge_linker(path, linker, use);
 		free(linker);
 	}
 	image_close(image);
@@ -148,7 +155,7 @@ static struct err *judge_elf(int fd, const char *path)
 
 /* How far we have come from a script to its interpreter. */
 struct judging {
-	bool preload; /* the agent is to be preloaded */
+	enum target_use use;
 	unsigned depth;
 };
 
@@ -176,7 +183,7 @@ static struct err *judge_bytes(int fd, const char *path, struct judging j)
 		return err_errno("cannot read it");
 	first[size] = 0;
 	if (size >= SELFMAG && !memcmp(first, ELFMAG, SELFMAG))
-		return j.preload ? judge_elf(fd, path) : NULL;
+		return j.use == TARGET_RUN ? NULL : judge_elf(fd, path, j.use);
 	if (size >= 2 && first[0] == '#' && first[1] == '!')
 		return judge_script(first, j);
 	if (memchr(first, 0, (size_t)size))
@@ -213,12 +220,12 @@ struct err *target_find(const char *command, struct buf *path)
 	return path->failed ? err_new("out of memory") : NULL;
 }
 
-struct err *target_check(const char *command, bool preload)
+struct err *target_check(const char *command, enum target_use use)
 {
 	struct buf path = {0};
 	struct err *e = target_find(command, &path);
 	if (!e)
-		e = judge_program(path.data, (struct judging){.preload = preload});
+		e = judge_program(path.data, (struct judging){.use = use});
 	buf_free(&path);
 	return err_context(e, "%.200s", command);
 }

@@ -41,10 +41,16 @@ struct target_hooks {                    /* each may be NULL */
 /* Finds the file of a command, in PATH if it has no slash, and appends its path. */
 struct err *target_find(const char *command, struct buf *path);
 
-/* Returns why `command` cannot be recorded, or NULL. It may not be found, or not executable. If the
-   agent is to be preloaded, it may be static, setuid or with capabilities, for another C library, or for
+enum target_use {
+	TARGET_RUN,     /* nothing is preloaded */
+	TARGET_SAMPLED, /* an agent is, which the kernel's sampler could take the place of */
+	TARGET_COUNTED, /* a library is that nothing can take the place of */
+};
+
+/* Returns why `command` cannot be recorded, or NULL. It may not be found, or not executable. If something
+   is to be preloaded, it may be static, setuid or with capabilities, for another C library, or for
    another CPU. A script is judged by its interpreter. Errors say the way out. */
-struct err *target_check(const char *command, bool preload);
+struct err *target_check(const char *command, enum target_use use);
 
 /* Holds signals back. Threads that are made from here on do not get them either. */
 struct err *target_prepare(struct target *target);

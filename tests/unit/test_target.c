@@ -15,14 +15,14 @@ static const char hello[] = "int main(void) { return 7; }\n";
 
 static void assert_good(const char *command)
 {
-	struct err *e = target_check(command, true);
+	struct err *e = target_check(command, TARGET_SAMPLED);
 	if (e)
 		fail_msg("%s", err_text(e));
 }
 
 static void assert_refused(const char *command, const char *part)
 {
-	struct err *e = target_check(command, true);
+	struct err *e = target_check(command, TARGET_SAMPLED);
 	assert_non_null(e);
 	if (!strstr(err_text(e), part) || strncmp(err_text(e), command, strlen(command)) != 0)
 		fail_msg("'%s' does not say '%s: … %s'", err_text(e), command, part);

@@ -118,7 +118,7 @@ static struct err *start(struct counting_work *work)
 static struct err *begin(struct counting_work *work)
 {
 	file_limit_ignore(); /* we must not be killed while the command runs */
-	struct err *e = target_check(work->counting->command[0], true);
+	struct err *e = target_check(work->counting->command[0], TARGET_COUNTED);
 	if (!e)
 		e = target_prepare(&work->target);
 	if (e)

@@ -276,6 +276,8 @@ static const char *why_not(const struct counting_program *program, const struct 
 		return item->reason;
 	if (program->troubles && program->troubles[m->object])
 		return program->troubles[m->object];
+	if (!program->counts)
+		return "the program could not be changed";
 	return is_unchanged(program, patch) ? "its code is not as in its file" : NULL;
 }
 
@@ -335,7 +337,7 @@ struct err *copier_collect(struct copier *copier, const struct counting_program 
 	struct made *made = program->made;
 	struct err *e = NULL;
 	(void)copier;
-	for (size_t i = 0; made && program->counts && i < made->count && !e; i++)
+	for (size_t i = 0; made && i < made->count && !e; i++)
 		e = collect_module(program, &made->modules[i], out);
 	if (made && program->counts)
 		out->forks += program->forks;

@@ -7,6 +7,9 @@
  *    bank + 0  counters, 8 bytes each (`counters`)
  *    bank - 8  where its path stack ends. That grows upwards. An entry has a sum and the SP of the call that it waits for. The
  *              lowest one has an SP that is larger than any.
+ *    bank - 16 an address in the path stack. If it has grown beyond that where a sum is lost, it begins anew: entries of calls that
+ *              never came back may have filled it, as those of coroutines that nobody resumed
+ *    bank - 24 where it begins: behind the lowest entry
  *
  * x86-64: GS begins at the bank.
  * aarch64: the word at TPIDR_EL0 + `thread_word` is the address of the bank. It must never be 0: threads begin with that of

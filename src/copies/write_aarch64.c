@@ -17,8 +17,10 @@
 #include "isa/insn.h"
 #include "isa/insn_aarch64.h"
 
-#define STACK_END (-8) /* from the bank on */
-#define ENTRY 16       /* bytes of the path stack */
+#define STACK_BEGIN (-24) /* from the bank on */
+#define STACK_LIMIT (-16)
+#define STACK_END (-8)
+#define ENTRY 16 /* bytes of the path stack */
 #define NOP 0xd503201fu
 #define BTI_C 0xd503245fu
 #define REACH_BITS 28 /* of the distance that B and BL have, in bytes */
@@ -368,6 +370,12 @@ static void put_restore(struct writer *w, const struct sums_block *b)
 	put_move_end(w, &k, false);
 	put_back(w, again);
 	end_unless(w, lost);
+	put_memory(w, true, k.sp, k.bank, STACK_LIMIT);
+	put_word(w, 0xcb000000u | (uint32_t)k.end << 16 | (uint32_t)k.sp << 5 | k.sp); /* sub */
+	size_t room = put_over(w, 0xb6f80000u | k.sp); /* tbz #63: there is room */
+	put_memory(w, true, k.end, k.bank, STACK_BEGIN);
+	put_memory(w, false, k.end, k.bank, STACK_END);
+	end_unless(w, room);
 	put_set(w, b->out, b->lost);
 	size_t end = put_over(w, 0x14000000u);
 	end_unless(w, hit);

@@ -13,9 +13,11 @@
 #include "isa/insn.h"
 
 enum { RAX = 0, RCX = 2 }; /* numbers of DWARF */
-#define STACK_END (-8)     /* %gs: */
-#define ENTRY 16           /* bytes of the path stack */
-#define SP_HARDWARE 4      /* numbers of registers in instructions */
+#define STACK_BEGIN (-24)
+#define STACK_LIMIT (-16)
+#define STACK_END (-8) /* %gs: */
+#define ENTRY 16       /* bytes of the path stack */
+#define SP_HARDWARE 4  /* numbers of registers in instructions */
 #define JUMP 5
 #define ENDBR "\xf3\x0f\x1e\xfa"
 
@@ -232,6 +234,11 @@ static void put_restore(struct writer *w, const struct sums_block *b)
 	put_move_end(w, false);
 	put_short_back(w, 0xeb, again);
 	end_short(w, lost);
+	put_thread(w, 0x3b, t, STACK_LIMIT); /* cmp */
+	size_t room = put_short(w, 0x72);    /* jb */
+	put_thread(w, 0x8b, t, STACK_BEGIN);
+	put_thread(w, 0x89, t, STACK_END);
+	end_short(w, room);
 	put_set(w, b->out, b->lost);
 	size_t end = put_short(w, 0xeb);
 	end_short(w, hit);

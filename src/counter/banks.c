@@ -270,6 +270,8 @@ static struct counter_room *fill_room(char *page, int64_t slot, char *stack, uin
 	room->stack = stack;
 	room->stack_size = stack_size;
 	words[BANKS_PAGE / sizeof *words - 1] = (uint64_t)(lowest + 1);
+	words[BANKS_PAGE / sizeof *words - 2] = (uint64_t)stack + stack_size / 2;
+	words[BANKS_PAGE / sizeof *words - 3] = (uint64_t)(lowest + 1);
 	return room;
 }
 

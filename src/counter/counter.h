@@ -12,6 +12,7 @@
  *
  *    %gs:0        the bank, counters of 64 bits
  *    %gs:-8       the path stack: where the next entry goes, {sum, SP} of 16 bytes. The lowest entry has SP ~0
+ *    %gs:-16      the middle of the path stack; %gs:-24: where its second entry goes (copies/write.h says what for)
  *    %gs:-3840 …  memory of its own, which is 0 at first
  *
  * Functions that run where a thread has no bank of its own yet must not be copied. libc runs them between the system call

@@ -77,7 +77,8 @@ static void begin_bank(void)
 	uint64_t *stack = memory + 1024 + words;
 	stack[1] = UINT64_MAX;
 	counters = memory + 1024;
-	counters[-1] = (uint64_t)(stack + 2);
+	counters[-1] = counters[-3] = (uint64_t)(stack + 2);
+	counters[-2] = (uint64_t)(stack + STACK_WORDS / 2);
 	bank = counters;
 }
 
@@ -104,7 +105,8 @@ __attribute__((constructor)) static void begin(void)
 	char path[4096], *ask = getenv("COPIES_ASK"), *name = getenv("COPIES");
 	uint64_t base = 0;
 	size_t count = 0;
-	spare[511] = (uint64_t)(spare_stack + 2);
+	spare[511] = spare[509] = (uint64_t)(spare_stack + 2);
+	spare[510] = (uint64_t)(spare_stack + sizeof spare_stack / sizeof *spare_stack / 2);
 	if (ask)
 		answer(ask);
 	if (!name)

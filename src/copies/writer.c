@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Switches get tables of their own, with the way to each case.
+ * The blocks of a copy are written as they stand in the function. Behind each come the ways to others that have something to
+ * count. Switches get tables of their own, with the way to each case. Before a block where exceptions come in stand the ways from
+ * the calls that may throw.
  *
- * Nothing is put on the stack: below SP may be the function's red zone.
+ * Nothing is put on the stack but right before a call: below SP may be the function's red zone.
  */
 #include "copies/writer.h"
 

@@ -50,7 +50,8 @@ static void *schedule(void *stacks)
 		int index = i % STACKS;
 		if (i % 7 < 5 || i < STACKS) { /* the one before is given up */
 			getcontext(&coroutines[index]);
-			coroutines[index].uc_stack.ss_sp = (char *)stacks + (size_t)index * STACK_SIZE;
+			coroutines[index].uc_stack.ss_sp = (char *)stacks +
+							   (size_t)index * STACK_SIZE;
 			coroutines[index].uc_stack.ss_size = STACK_SIZE;
 			makecontext(&coroutines[index], coroutine, 0);
 		}

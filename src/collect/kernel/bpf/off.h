@@ -128,15 +128,18 @@ INLINE uint64_t exp_of_minus(uint64_t x)
 
 #define OFF_MEAN_MOST (1ull << 31) /* ns; what follows has room for twice that */
 
-/* A thread had a sample, for which `cost` ns were needed. Afterwards walks take a fifth of its CPU time at most, as those
-   of clocks do (brake.h). */
+#define OFF_DEAR 4u /* parts of off_ns: walks that take less are no burden */
+
+/* A thread had a sample, for which `cost` ns were needed. If that is much, walks take a fifth of its CPU time at most
+   afterwards, as those of clocks do (brake.h). */
 INLINE void set_rarity(struct task_struct *task, struct off *off, uint64_t cost)
 {
 	uint64_t ran = task->se.sum_exec_runtime - off->walked_ran;
+	bool dear = cost * OFF_DEAR >= settings.off_ns;
 	off->walked_ran += ran;
-	if (ran < BRAKE * cost && settings.off_ns << off->rarity < OFF_MEAN_MOST)
+	if (dear && ran < BRAKE * cost && settings.off_ns << off->rarity < OFF_MEAN_MOST)
 		off->rarity++;
-	else if (ran > 4 * BRAKE * cost && off->rarity)
+	else if (off->rarity && (!dear || ran > 4 * BRAKE * cost))
 		off->rarity--;
 }
 

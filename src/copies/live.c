@@ -19,6 +19,7 @@
 #include "flow/graph.h"
 #include "image/image.h"
 #include "isa/insn.h"
+#include "paths/numbering.h"
 
 struct finder {
 	const struct live_input *in;
@@ -125,23 +126,14 @@ static uint32_t live_outside(const struct finder *f, const struct graph_block *b
 	}
 }
 
-/* Whether there is a way on from a block that is none of its edges. */
-static bool has_way_out(const struct graph *g, const struct graph_block *b)
-{
-	uint32_t ways = 0;
-	for (uint32_t i = b->first; i < b->first + b->count; i++)
-		ways += g->edges[i].kind != EDGE_LANDING;
-	return ways < (b->ends == GRAPH_BRANCHES ? 2 : 1);
-}
-
 static void join(struct finder *f, uint32_t block, uint32_t *live, uint8_t *flags)
 {
 	const struct graph *g = f->in->graph;
 	const struct graph_block *b = &g->blocks[block];
-	*live = has_way_out(g, b) ? live_outside(f, b) : 0;
-	*flags = has_way_out(g, b) && (b->ends == GRAPH_UNRESOLVED || f->own_rules)
-			 ? USE_CARRY | USE_OTHERS
-			 : 0;
+	bool leaves = numbering_leaves(g, block);
+	bool unclear = b->ends == GRAPH_UNRESOLVED || f->own_rules;
+	*live = leaves ? live_outside(f, b) : 0;
+	*flags = leaves && unclear ? USE_CARRY | USE_OTHERS : 0;
 	for (uint32_t i = b->first; i < b->first + b->count; i++) {
 		*live |= live_at_block(f->out, g->edges[i].to);
 		*flags |= live_flags_at_block(f->out, g->edges[i].to);

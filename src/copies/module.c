@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "copies/module.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +37,9 @@ static size_t find_room(const struct maker *m, const struct path_item *item)
 	uint64_t end = part->end;
 	while (end - item->entry < WRITE_JUMP_MAX) {
 		struct insn insn;
-		size_t size = 0;
-		const uint8_t *code = image_bytes_at(m->original.image, end, &size);
-		if (!code || extents_at(&m->original.extents, end) != EXTENT_NONE)
+		if (extents_at(&m->original.extents, end) != EXTENT_NONE ||
+		    !original_insn(&m->original, end, &insn))
 			break;
-		m->original.control.isa->decode(code, size, end, &insn);
 		if (insn.kind != INSN_NOP && insn.kind != INSN_TRAP)
 			break;
 		end += insn.length;
@@ -290,7 +287,7 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 	struct err *e = original_open(input->image, &m.original);
 	if (e)
 		return e;
-	if (m.original.cpu && (m.original.machine != EM_AARCH64 || input->thread_word))
+	if (m.original.cpu && (input->thread_word || !write_needs_word(m.original.machine)))
 		e = make_all(&m);
 	else
 		e = err_new("paths are not counted on this CPU yet");

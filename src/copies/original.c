@@ -30,10 +30,8 @@ bool original_insn(const struct original *o, uint64_t address, struct insn *out)
 const char *original_stub(const struct original *o, uint64_t address)
 {
 	const struct survey *s = &o->control.survey;
-	for (size_t i = 0; i < s->stub_count; i++)
-		if (s->stubs[i].address == address)
-			return s->stubs[i].import;
-	return NULL;
+	size_t at = FIRST_NOT(i, s->stub_count, s->stubs[i].address < address);
+	return at < s->stub_count && s->stubs[at].address == address ? s->stubs[at].import : NULL;
 }
 
 /* ---- runtimes ---- */

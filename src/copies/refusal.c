@@ -78,7 +78,7 @@ static bool ends_thread(const struct original *o, const struct graph *graph)
 	return false;
 }
 
-/* The same of single functions: those of V8 that are made before it runs. */
+/* Functions of V8 that were compiled before it runs: it knows them by their addresses. */
 static bool is_of_runtime(const char *name)
 {
 	return name && !strncmp(name, "Builtins_", 9);

@@ -52,6 +52,9 @@ struct err *write_copy(const struct write_input *input, struct copy *out, struct
 /* How far the code of this CPU may be from all that it refers to, and what refers to it. */
 uint64_t write_reach(uint16_t elf_machine);
 
+/* Whether code of this CPU needs the `thread_word`. */
+bool write_needs_word(uint16_t elf_machine);
+
 /* Changes the place of a struct copy_call, which is at `from`, to lead to `to`. */
 void write_aim(uint16_t elf_machine, uint8_t *code, uint64_t from, uint64_t to);
 

@@ -728,6 +728,7 @@ static const char *enter(const struct write_entry *e, struct write_jump *out)
 const struct write_cpu write_aarch64 = {
 	.elf_machine = EM_AARCH64,
 	.use = &use_aarch64,
+	.needs_word = true,
 	.reach = (UINT64_C(1) << (REACH_BITS - 1)) - (UINT64_C(16) << 20),
 	.put_moved = put_moved,
 	.put_call = put_call,

@@ -570,6 +570,11 @@ uint64_t write_reach(uint16_t elf_machine)
 	return cpu_for(elf_machine)->reach;
 }
 
+bool write_needs_word(uint16_t elf_machine)
+{
+	return cpu_for(elf_machine)->needs_word;
+}
+
 void write_aim(uint16_t elf_machine, uint8_t *code, uint64_t from, uint64_t to)
 {
 	cpu_for(elf_machine)->aim(code, from, to);

@@ -62,6 +62,7 @@ struct write_cpu {
 	uint16_t elf_machine;
 	const struct use_cpu *use;
 	uint64_t reach;
+	bool needs_word; /* struct write_input.thread_word */
 
 	/* ---- of the function ---- */
 	/* Copies an instruction. If it ends the block, that is by a return, a trap or an indirect jump or call. */

@@ -290,7 +290,7 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 	if (m.original.cpu && (input->thread_word || !write_needs_word(m.original.machine)))
 		e = make_all(&m);
 	else
-		e = err_new("paths are not counted on this CPU yet");
+		e = err_new("it is code of another CPU");
 	original_close(&m.original);
 	buf_free(&m.tables);
 	if (e)

@@ -104,7 +104,7 @@ static void bound_slots(const struct banks_reply *plan)
 	banks.slots = fit ? (uint32_t)fit : 1;
 }
 
-bool banks_open(int memory, const struct banks_reply *plan)
+static bool map_banks(int memory, const struct banks_reply *plan)
 {
 	banks.address_limit = address_limit();
 	bound_slots(plan);
@@ -293,6 +293,31 @@ static struct counter_room *take_lone(uint64_t stack_size)
 		return fill_room(page, -1, local.stack, local.stack_size);
 	unmap(page, banks.stride);
 	return NULL;
+}
+
+/* The bank that new threads begin with, until they have their own. Some never get one: libc creates them for itself. Then
+   several may use it at once, and find sums there that are not theirs: so it is twice as large, and nobody reads it. */
+static bool make_first_bank(void)
+{
+	uint64_t bank = banks.stride - BANKS_PAGE;
+	char *page = map_own(NULL, BANKS_PAGE + 2 * bank), *stack = map_stack(STACK_SMALL);
+	if (page && stack && cpu_set_first_bank((uint64_t)page + BANKS_PAGE)) {
+		fill_room(page, -1, stack, STACK_SMALL);
+		return true;
+	}
+	unmap(page, BANKS_PAGE + 2 * bank);
+	unmap(stack, STACK_SMALL + BANKS_PAGE);
+	return false;
+}
+
+bool banks_open(int memory, const struct banks_reply *plan)
+{
+	if (!map_banks(memory, plan))
+		return false;
+	if (!CPU_OWN_WORD || make_first_bank())
+		return true;
+	banks_close(NULL);
+	return false;
 }
 
 /* In a process that was made by the system call itself: nobody has told us of that. */

@@ -84,7 +84,10 @@ static bool receive(int fd, struct banks_reply *reply, int *file)
 static bool ask(int fd, enum banks_kind kind, const char *trouble, struct banks_reply *reply,
 		int *file)
 {
-	struct banks_request request = {.magic = BANKS_MAGIC, .kind = kind};
+	struct banks_request request = {.magic = BANKS_MAGIC,
+					.kind = kind,
+					.atomics = cpu_has_atomics(),
+					.thread_word = cpu_word()};
 	*file = -1;
 	if (trouble)
 		snprintf(request.trouble, sizeof request.trouble, "%s", trouble);
@@ -177,10 +180,7 @@ static bool is_sane(const struct banks_reply *reply)
 /* Returns whether there is something to be counted. *memory: -1 if it did not come along. */
 static bool hello(int fd, struct banks_reply *plan, int *memory)
 {
-	const char *trouble = CPU_TROUBLE;
-	if (!trouble && cpu_bank())
-		trouble = "it uses the GS register itself";
-	if (ask(fd, BANKS_HELLO, trouble, plan, memory) && is_sane(plan))
+	if (ask(fd, BANKS_HELLO, cpu_trouble(), plan, memory) && is_sane(plan))
 		return true;
 	close_file(*memory);
 	return false;

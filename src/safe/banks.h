@@ -75,6 +75,10 @@ enum banks_kind {
 
 struct banks_request {
 	uint32_t magic, kind;
+	/* Of HELLO, what code needs to know on aarch64 (copies/write.h): where a thread's word is, from its thread pointer
+	   on; and whether the CPU adds to memory by one instruction. */
+	uint32_t atomics, reserved;
+	uint64_t thread_word;
 	/* Of HELLO: why nothing can be counted, or "". Of FAILED and UNABLE: why. */
 	char trouble[BANKS_TEXT];
 };

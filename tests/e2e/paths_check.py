@@ -16,7 +16,8 @@ import sys
 
 
 THROWS = re.compile("__cxa_throw|__cxa_rethrow|_Unwind_Resume")
-ENDS = re.compile(r"(repz |bnd |notrack )*(ret|j[a-z]+)")
+CALLS = re.compile(r"call|blr?\b")
+ENDS = re.compile(r"(repz |bnd |notrack )*(ret|j[a-z]+|b\b|br\b|b\.|cbn?z|tbn?z)")
 
 
 class Function:
@@ -55,7 +56,7 @@ class Call:
     def step(self, pc, code):
         f = self.function
         before, following = code.get(self.last, ("", None))
-        thrown = before.startswith("call") and (pc != following or THROWS.search(before))
+        thrown = CALLS.match(before) and (pc != following or THROWS.search(before))
         if thrown:
             # A path is counted where its exception is caught, or before a call that never returns.
             if THROWS.search(before):
@@ -71,6 +72,11 @@ class Call:
                 self.end_path(pc)
             self.blocks.append(pc)
         self.last = pc
+
+    def is_left_for(self, pc, code):
+        """Whether somebody goes on there although who was called has not returned."""
+        before, following = code.get(self.last, ("", None))
+        return CALLS.match(before) and pc != following
 
     def has_returned(self, code):
         return self.last in code and "ret" in code[self.last][0].split(" <")[0]
@@ -113,9 +119,12 @@ def replay(trace, functions, code, ranges):
         pc, sp = (int(word, 16) for word in line.split())
         while stack and (sp > stack[-1][1].sp or stack[-1][1].has_returned(code)):
             stack.pop()[1].end(code)
-        called = before[0] in code and code[before[0]][0].startswith("call")
-        if pc in entries and (not stack or called and sp < before[1] or stack[-1][0] != pc):
-            if stack and stack[-1][1].sp == sp:  # a jump, as the last act
+        if pc not in entries and owner(pc) and stack and stack[-1][1].is_left_for(pc, code):
+            while stack and sp >= stack[-1][1].sp:  # where a call does not change SP
+                stack.pop()[1].end(code)
+        called = before[0] in code and CALLS.match(code[before[0]][0])
+        if pc in entries and (not stack or called or stack[-1][0] != pc):
+            if stack and not called and stack[-1][1].sp == sp:  # a jump, as the last act
                 stack.pop()[1].end(code)
             open_call(pc, sp)
         before = pc, sp

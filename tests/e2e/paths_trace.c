@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* paths_trace FILE PROGRAM [ARGUMENTS]: runs a program of one thread instruction by instruction, and writes a line "PC SP" for
-   each instruction of the program's own file, which must be no PIE. x86-64. */
+   each instruction of the program's own file, which must be no PIE. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -8,9 +8,28 @@
 #include <stdlib.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#if defined(__aarch64__)
+#define PC pc
+#define SP sp
+#define BREAKPOINT 0xd4200000ul
+#define BREAKPOINT_MASK 0xfffffffful
+#else
+#define PC rip
+#define SP rsp
+#define BREAKPOINT 0xccul
+#define BREAKPOINT_MASK 0xfful
+#endif
+
+static long registers(enum __ptrace_request what, pid_t child, struct user_regs_struct *regs)
+{
+	struct iovec place = {regs, sizeof *regs};
+	return ptrace(what, child, (void *)NT_PRSTATUS, &place);
+}
 
 /* Where its code is, and where it begins, as its file says. */
 static int read_code(const char *path, uint64_t *start, uint64_t *end, uint64_t *entry)
@@ -42,15 +61,16 @@ static int go_to(pid_t child, uint64_t entry)
 	void *at = (void *)entry;
 	if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
 		return -1;
-	long before = ptrace(PTRACE_PEEKTEXT, child, at, NULL);
-	if (ptrace(PTRACE_POKETEXT, child, at, (void *)((before & ~0xffl) | 0xcc)) ||
+	unsigned long before = (unsigned long)ptrace(PTRACE_PEEKTEXT, child, at, NULL);
+	if (ptrace(PTRACE_POKETEXT, child, at,
+		   (void *)((before & ~BREAKPOINT_MASK) | BREAKPOINT)) ||
 	    ptrace(PTRACE_CONT, child, NULL, 0) || waitpid(child, &status, 0) != child ||
 	    !WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP ||
 	    ptrace(PTRACE_POKETEXT, child, at, (void *)before) ||
-	    ptrace(PTRACE_GETREGS, child, NULL, &regs))
+	    registers(PTRACE_GETREGSET, child, &regs))
 		return -1;
-	regs.rip = entry;
-	return ptrace(PTRACE_SETREGS, child, NULL, &regs) ||
+	regs.PC = entry;
+	return registers(PTRACE_SETREGSET, child, &regs) ||
 			       ptrace(PTRACE_SINGLESTEP, child, NULL, 0)
 		       ? -1
 		       : 0;
@@ -63,10 +83,10 @@ static int follow(pid_t child, FILE *out, uint64_t start, uint64_t end)
 	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
 		if (WSTOPSIG(status) != SIGTRAP)
 			number = WSTOPSIG(status);
-		if (ptrace(PTRACE_GETREGS, child, NULL, &regs))
+		if (registers(PTRACE_GETREGSET, child, &regs))
 			return 1;
-		if (regs.rip >= start && regs.rip < end)
-			fprintf(out, "%llx %llx\n", regs.rip, regs.rsp);
+		if (regs.PC >= start && regs.PC < end)
+			fprintf(out, "%llx %llx\n", regs.PC, regs.SP);
 		if (ptrace(PTRACE_SINGLESTEP, child, NULL, number))
 			return 1;
 		number = 0;

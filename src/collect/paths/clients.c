@@ -150,11 +150,14 @@ static bool may_join(struct client *client)
 }
 
 /* Why it cannot be counted; NULL: it can. */
-static const char *refusal(const struct client *client, const struct banks_request *request)
+static const char *refusal(const struct counting_work *work, const struct client *client,
+			   const struct banks_request *request)
 {
 	struct process_status status;
 	if (request->trouble[0])
 		return request->trouble;
+	if (work->counting->emulated)
+		return NULL;
 	if (!process_status(client->pid, &status) || status.threads != 1)
 		return "it has other threads before its beginning";
 	return NULL;
@@ -168,7 +171,9 @@ static bool hello(struct counting_work *work, struct client *client,
 	client->program = programs_add(work, client->pid);
 	if (!client->program)
 		return false;
-	const char *why = refusal(client, request);
+	client->program->face.thread_word = request->thread_word;
+	client->program->face.atomics = request->atomics;
+	const char *why = refusal(work, client, request);
 	if (why) {
 		program_note(work, client->program, "%s", why);
 		let_go(work, client, false);

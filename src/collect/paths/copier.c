@@ -78,12 +78,12 @@ void copier_close(struct copier *copier)
 /* ---- a module ---- */
 
 /* Where the module is in memory: what is added to its addresses. */
-static bool find_bias(struct image *image, const struct map *map, uint64_t *out)
+static bool find_bias(struct image *image, const struct map *map, bool emulated, uint64_t *out)
 {
 	const struct image_segment *segments;
 	size_t count = image_segments(image, &segments);
 	for (size_t i = 0; i < count; i++)
-		if (segments[i].executable &&
+		if ((segments[i].executable || emulated) &&
 		    map->offset + (map->end - map->start) > segments[i].offset &&
 		    map->offset < segments[i].offset + segments[i].file_size) {
 			*out = map->start - map->offset -
@@ -144,27 +144,34 @@ static struct err *add_patches(struct made_module *m, struct counting_plan *plan
 	return NULL;
 }
 
-struct rooms { /* of the lists of a plan */
-	size_t objects, patches;
+struct job { /* copies for a program */
+	struct copier *copier;
+	struct made *made;
+	const struct counting_program *program;
+	const struct maps *maps;
+	struct counting_plan *plan;
+	size_t object_room, patch_room; /* of the plan's lists */
 };
 
-static struct err *make_copies(struct copier *copier, struct made *made, const struct maps *maps,
-			       struct image *image, struct made_module *m,
-			       struct counting_plan *plan, struct rooms *rooms)
+static struct err *make_copies(struct job *job, struct image *image, struct made_module *m)
 {
+	struct counting_plan *plan = job->plan;
+	struct made *made = job->made;
 	uint64_t low, high, code;
 	find_extent(image, &low, &high, &code);
 	uint64_t size = code * GROWTH + ROOM_LEAST;
-	uint64_t base = room_find(maps, made->taken, made->taken_count, low + m->bias,
+	uint64_t base = room_find(job->maps, made->taken, made->taken_count, low + m->bias,
 				  high + m->bias, size, write_reach(image_machine(image)));
 	if (!base)
 		return err_new("%s: no room for copies near it", m->path);
 	struct path_module_input input = {.image = image,
-					  .choice = &copier->options.choice,
+					  .choice = &job->copier->options.choice,
 					  .name = path_file(m->path),
 					  .base = base - m->bias,
 					  .bias = m->bias,
-					  .first_word = plan->words};
+					  .first_word = plan->words,
+					  .thread_word = job->program->thread_word,
+					  .atomics = job->program->atomics};
 	struct err *e = path_module_make(&input, &m->module);
 	if (e)
 		return err_context(e, "%s", m->path);
@@ -176,8 +183,8 @@ static struct err *make_copies(struct copier *copier, struct made *made, const s
 	if (!ARRAY_ROOM(made->taken, made->taken_count, made->taken_room))
 		return err_new("out of memory");
 	made->taken[made->taken_count++] = (struct room_taken){base, base + size};
-	e = add_object(m, base, plan, &rooms->objects);
-	return e ? e : add_patches(m, plan, &rooms->patches);
+	e = add_object(m, base, plan, &job->object_room);
+	return e ? e : add_patches(m, plan, &job->patch_room);
 }
 
 /* ---- a program ---- */
@@ -202,10 +209,9 @@ static bool is_known(const struct made *made, const char *path)
 	return false;
 }
 
-static struct err *make_module(struct copier *copier, struct made *made, pid_t pid,
-			       const struct maps *maps, const struct map *map,
-			       struct counting_plan *plan, struct rooms *rooms)
+static struct err *make_module(struct job *job, const struct map *map)
 {
+	struct made *made = job->made;
 	struct image *image = NULL;
 	if (!ARRAY_ROOM(made->modules, made->count, made->room))
 		return err_new("out of memory");
@@ -214,11 +220,11 @@ static struct err *make_module(struct copier *copier, struct made *made, pid_t p
 	if (!m->path)
 		return err_new("out of memory");
 	made->count++;
-	struct err *e = open_map(pid, map, &image);
-	if (!e && !find_bias(image, map, &m->bias))
+	struct err *e = open_map(job->program->pid, map, &image);
+	if (!e && !find_bias(image, map, job->copier->options.emulated, &m->bias))
 		e = err_new("%s: it is not mapped as its file says", map->path);
 	if (!e)
-		e = make_copies(copier, made, maps, image, m, plan, rooms);
+		e = make_copies(job, image, m);
 	image_close(image);
 	return e;
 }
@@ -226,7 +232,8 @@ static struct err *make_module(struct copier *copier, struct made *made, pid_t p
 static bool is_wanted(const struct copier *copier, const struct made *made, const struct map *map,
 		      const char *program)
 {
-	return map->executable && map->path[0] == '/' && !is_known(made, map->path) &&
+	return (map->executable || copier->options.emulated) && map->path[0] == '/' &&
+	       !is_known(made, map->path) &&
 	       path_choice_has_module(&copier->options.choice, map->path,
 				      !strcmp(map->path, program));
 }
@@ -235,7 +242,6 @@ struct err *copier_make(void *context, struct counting_program *program, struct 
 {
 	struct copier *copier = context;
 	struct maps maps;
-	struct rooms rooms = {0};
 	char link[64], file[PATH_MAX];
 	struct made *made = calloc(1, sizeof *made);
 	if (!made || !ARRAY_ROOM(copier->all, copier->count, copier->room)) {
@@ -248,12 +254,13 @@ struct err *copier_make(void *context, struct counting_program *program, struct 
 	if (e)
 		return e;
 	snprintf(link, sizeof link, "/proc/%d/exe", (int)program->pid);
+	struct job job = {
+		.copier = copier, .made = made, .program = program, .maps = &maps, .plan = plan};
 	ssize_t length = readlink(link, file, sizeof file - 1);
 	file[length > 0 ? length : 0] = 0;
 	for (size_t i = 0; i < maps.count && !e; i++)
 		if (is_wanted(copier, made, &maps.items[i], file))
-			e = make_module(copier, made, program->pid, &maps, &maps.items[i], plan,
-					&rooms);
+			e = make_module(&job, &maps.items[i]);
 	maps_free(&maps);
 	return e;
 }

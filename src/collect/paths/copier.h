@@ -14,6 +14,7 @@ struct path_result;
 
 struct copier_options {
 	struct path_choice choice; /* what it points to must outlive the copier */
+	bool emulated; /* programs are of an emulator: what they may execute is mapped as what they may read */
 };
 
 struct err *copier_open(const struct copier_options *options, struct copier **out);

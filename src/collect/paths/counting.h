@@ -54,6 +54,9 @@ struct counting_plan { /* all lists are malloc'ed */
 
 struct counting_program { /* from an exec to the end of the last process that was forked from it */
 	pid_t pid;
+	/* aarch64: as in struct write_input */
+	uint64_t thread_word;
+	bool atomics;
 	char name[32]; /* as the kernel has it */
 	uint64_t words;
 	uint64_t
@@ -80,6 +83,7 @@ struct counting {
 	   returned, the counts are freed. NULL: they are kept. */
 	void (*ended)(void *context, struct counting_program *program);
 	void *context;
+	bool emulated; /* the command is an emulator, which has threads of its own */
 	struct counting_program **programs; /* all that came, in the order of their beginning */
 	size_t program_count, program_room;
 	int status;        /* of the command, as waitpid returns it */

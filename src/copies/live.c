@@ -3,8 +3,8 @@
  * Values are followed backwards, from who reads them to who writes them, until nothing changes.
  *
  * What a call reads, and what a caller reads after a return, is known by the rules for calls. Assembly and some compilers
- * have rules of their own. It shows: a register is written, and by the usual rules nobody would read it. Then calls and
- * returns are taken to read all registers.
+ * have rules of their own. It shows: a register is written, and by the usual rules nobody would read it, but a call or a
+ * caller could. Then calls and returns are taken to read all registers.
  *
  * A caller in the same file may know which registers a function leaves alone, and keep values there, whatever the rules
  * say. So at a return, only such registers are free that the function writes itself.
@@ -135,8 +135,11 @@ static void join(struct finder *f, uint32_t block, uint32_t *live, uint8_t *flag
 	*live = leaves ? live_outside(f, b) : 0;
 	*flags = leaves && unclear ? USE_CARRY | USE_OTHERS : 0;
 	for (uint32_t i = b->first; i < b->first + b->count; i++) {
-		*live |= live_at_block(f->out, g->edges[i].to);
-		*flags |= live_flags_at_block(f->out, g->edges[i].to);
+		uint32_t to = g->edges[i].to;
+		bool thrown = g->edges[i].kind == EDGE_LANDING;
+		*live |= thrown ? live_at_landing(f->out, f->in->cpu, to)
+				: live_at_block(f->out, to);
+		*flags |= thrown ? 0 : live_flags_at_block(f->out, to);
 	}
 }
 
@@ -190,20 +193,59 @@ static bool clears_secret(const struct live *l, uint32_t first, uint32_t insn)
 	return u->clears && insn > first && u->kills & l->insns[insn - 1].use.reads;
 }
 
-/* Whether a register is written for somebody whom the usual rules do not know. */
-static bool has_own_rules(const struct finder *f)
+static uint32_t live_behind(const struct live *l, size_t block, uint32_t insn)
+{
+	return insn + 1 < l->first[block + 1] ? l->insns[insn + 1].live : l->after[block];
+}
+
+/* Marks instructions that do nothing but write registers which nobody reads. Returns whether there are some. */
+static bool mark_vain(const struct finder *f, bool *vain)
 {
 	const struct live *l = f->out;
+	bool any = false;
 	for (size_t b = 0; b < f->in->graph->block_count; b++)
 		for (uint32_t k = l->first[b]; k < l->first[b + 1]; k++) {
 			const struct use *u = &l->insns[k].use;
-			uint32_t after = k + 1 < l->first[b + 1] ? l->insns[k + 1].live
-								 : l->after[b];
-			if (u->only_writes && u->kills && !(u->kills & after) &&
-			    !clears_secret(l, l->first[b], k))
-				return true;
+			vain[k] = u->only_writes && u->kills &&
+				  !(u->kills & live_behind(l, b, k)) &&
+				  !clears_secret(l, l->first[b], k);
+			any |= vain[k];
 		}
+	return any;
+}
+
+static bool is_any_read(const struct finder *f, const bool *vain)
+{
+	const struct live *l = f->out;
+	for (size_t b = 0; b < f->in->graph->block_count; b++)
+		for (uint32_t k = l->first[b]; k < l->first[b + 1]; k++)
+			if (vain[k] && l->insns[k].use.kills & live_behind(l, b, k))
+				return true;
 	return false;
+}
+
+static void follow_by(struct finder *f, bool own)
+{
+	set_rules(f, own);
+	follow(f);
+}
+
+/* What is written in vain by the usual rules, and may be read by a call or a caller, is written for somebody whom these
+   rules do not know. Compilers also leave some instructions that are of no use to anybody. */
+static bool follow_all(struct finder *f)
+{
+	bool *vain = calloc(f->out->insn_count + 1, sizeof *vain);
+	if (!vain)
+		return false;
+	follow_by(f, false);
+	if (mark_vain(f, vain)) {
+		follow_by(f, true);
+		f->out->own_rules = is_any_read(f, vain);
+		if (!f->out->own_rules)
+			follow_by(f, false);
+	}
+	free(vain);
+	return true;
 }
 
 struct err *live_find(const struct live_input *input, struct live *out)
@@ -214,16 +256,9 @@ struct err *live_find(const struct live_input *input, struct live *out)
 	out->first = calloc(blocks + 1, sizeof *out->first);
 	out->after = calloc(blocks + 1, sizeof *out->after);
 	out->flags_after = calloc(blocks + 1, sizeof *out->flags_after);
-	if (!out->first || !out->after || !out->flags_after || !read_insns(&f)) {
+	if (!out->first || !out->after || !out->flags_after || !read_insns(&f) || !follow_all(&f)) {
 		live_free(out);
 		return err_new("out of memory");
-	}
-	set_rules(&f, false);
-	follow(&f);
-	if (has_own_rules(&f)) {
-		out->own_rules = true;
-		set_rules(&f, true);
-		follow(&f);
 	}
 	return NULL;
 }
@@ -241,6 +276,11 @@ uint32_t live_at_block(const struct live *l, uint32_t block)
 {
 	uint32_t first = l->first[block];
 	return first < l->first[block + 1] ? l->insns[first].live : l->after[block];
+}
+
+uint32_t live_at_landing(const struct live *l, const struct use_cpu *cpu, uint32_t block)
+{
+	return live_at_block(l, block) & (cpu->kept | cpu->thrown);
 }
 
 uint8_t live_flags_at_block(const struct live *l, uint32_t block)

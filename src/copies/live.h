@@ -48,4 +48,6 @@ void live_free(struct live *live);
 
 /* Registers and flags that are live where a block begins. */
 uint32_t live_at_block(const struct live *live, uint32_t block);
+/* Registers, where an exception comes in there: what is in the others is of the code that threw. No flag is live. */
+uint32_t live_at_landing(const struct live *live, const struct use_cpu *cpu, uint32_t block);
 uint8_t live_flags_at_block(const struct live *live, uint32_t block);

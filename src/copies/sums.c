@@ -19,7 +19,7 @@ struct maker {
 	const struct use_cpu *cpu;
 	const double *weights;
 	struct sums *out;
-	bool *cuts;
+	bool *cuts, *pressed;
 	uint32_t *order; /* blocks: one comes after all from which an uncut edge leads to it */
 	size_t order_count;
 	int64_t *least, *most; /* by block: what may still be added to the sum behind it */
@@ -230,23 +230,91 @@ static void place_landing(const struct maker *m, uint32_t block)
 	struct sums_block *b = &m->out->blocks[block];
 	b->landing_free = 0;
 	b->landing_sum = SUMS_NONE;
-	if (!m->graph->blocks[block].landing ||
-	    (m->cpu->changes_flags && live_flags_at_block(m->live, block)))
+	if (!m->graph->blocks[block].landing)
 		return;
-	uint32_t set = m->cpu->all & ~live_at_block(m->live, block);
+	uint32_t set = m->cpu->all & ~live_at_landing(m->live, m->cpu, block);
 	b->landing_free = pick_some(m, set, m->cpu->to_keep);
 	if (b->landing_free)
 		b->landing_sum = pick(m, set & ~b->landing_free, SUMS_NONE);
 }
 
-/* Cuts all ways to a block and from it. */
+/* ---- where paths can end ---- */
+
+static bool take_highest(uint32_t set, unsigned count, uint32_t *out)
+{
+	for (*out = 0; count && set; count--) {
+		uint32_t highest = 1u << (31 - __builtin_clz(set));
+		*out |= highest;
+		set &= ~highest;
+	}
+	return !count;
+}
+
+/* `sum`: the register that has the sum; SUMS_NONE: there is none. */
+static bool find_counting(const struct use_cpu *cpu, uint8_t flags, uint32_t busy, uint8_t sum,
+			  uint32_t *out)
+{
+	unsigned count = flags & USE_OTHERS ? cpu->to_count_slowly : cpu->to_count;
+	if (sum != SUMS_NONE) {
+		busy |= 1u << sum;
+		count -= cpu->uses_sum;
+	}
+	return take_highest(cpu->all & ~busy, count, out);
+}
+
+bool sums_counting_registers(const struct graph *graph, const struct live *live,
+			     const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
+			     uint32_t edge, uint32_t *out)
+{
+	const struct graph_block *b = &graph->blocks[block];
+	uint32_t end = live->first[block + 1], busy;
+	uint8_t flags;
+	if (edge != SUMS_LEAVES) {
+		flags = live_flags_at_block(live, graph->edges[edge].to);
+		busy = live_at_block(live, graph->edges[edge].to);
+	} else if (b->ends == GRAPH_BRANCHES || end == live->first[block]) {
+		flags = live->flags_after[block];
+		busy = live->after[block];
+	} else {
+		flags = live->insns[end - 1].flags;
+		busy = live->insns[end - 1].live;
+	}
+	return find_counting(cpu, flags, busy,
+			     sums->blocks[block].varies ? sums->blocks[block].out : SUMS_NONE, out);
+}
+
+static bool can_count(const struct maker *m, uint32_t block, uint32_t edge)
+{
+	uint32_t set;
+	if (edge != SUMS_LEAVES && m->graph->edges[edge].kind == EDGE_LANDING)
+		return m->out->blocks[m->graph->edges[edge].to].landing_sum != SUMS_NONE;
+	return sums_counting_registers(m->graph, m->live, m->cpu, m->out, block, edge, &set);
+}
+
+/* Whether no path can end at an edge, because neither the flags nor a register is free there. */
+static bool is_barred(const struct maker *m, uint32_t edge)
+{
+	const struct graph_edge *e = &m->graph->edges[edge];
+	return e->kind != EDGE_LANDING && !can_count(m, e->from, edge);
+}
+
+/* Cuts all ways to a block, so its sum is known. Instead of a way that no path can end at, the ways to where it comes from
+   are cut. */
 static void press(struct maker *m, uint32_t block)
 {
 	const struct graph *g = m->graph;
-	for (size_t i = 0; i < g->edge_count; i++)
-		if (g->edges[i].from == block || g->edges[i].to == block)
-			m->cuts[i] = true;
+	if (m->pressed[block])
+		return;
+	m->pressed[block] = true;
 	m->out->pressed++;
+	for (uint32_t i = 0; i < g->edge_count; i++) {
+		if (g->edges[i].to != block)
+			continue;
+		if (is_barred(m, i))
+			press(m, g->edges[i].from);
+		else
+			m->cuts[i] = true;
+	}
 }
 
 /* Finds places for all sums. Returns whether there is one for each; else more ways are cut now. */
@@ -316,57 +384,6 @@ static bool find_lost(struct maker *m)
 
 /* ---- whether it can be counted ---- */
 
-static bool take_highest(uint32_t set, unsigned count, uint32_t *out)
-{
-	for (*out = 0; count && set; count--) {
-		uint32_t highest = 1u << (31 - __builtin_clz(set));
-		*out |= highest;
-		set &= ~highest;
-	}
-	return !count;
-}
-
-/* `sum`: the register that has the sum; SUMS_NONE: there is none. */
-static bool find_counting(const struct use_cpu *cpu, uint8_t flags, uint32_t busy, uint8_t sum,
-			  uint32_t *out)
-{
-	unsigned count = flags & USE_OTHERS ? cpu->to_count_slowly : cpu->to_count;
-	if (sum != SUMS_NONE) {
-		busy |= 1u << sum;
-		count -= cpu->uses_sum;
-	}
-	return take_highest(cpu->all & ~busy, count, out);
-}
-
-bool sums_counting_registers(const struct graph *graph, const struct live *live,
-			     const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
-			     uint32_t edge, uint32_t *out)
-{
-	const struct graph_block *b = &graph->blocks[block];
-	uint32_t end = live->first[block + 1], busy;
-	uint8_t flags;
-	if (edge != SUMS_LEAVES) {
-		flags = live_flags_at_block(live, graph->edges[edge].to);
-		busy = live_at_block(live, graph->edges[edge].to);
-	} else if (b->ends == GRAPH_BRANCHES || end == live->first[block]) {
-		flags = live->flags_after[block];
-		busy = live->after[block];
-	} else {
-		flags = live->insns[end - 1].flags;
-		busy = live->insns[end - 1].live;
-	}
-	return find_counting(cpu, flags, busy,
-			     sums->blocks[block].varies ? sums->blocks[block].out : SUMS_NONE, out);
-}
-
-static bool can_count(const struct maker *m, uint32_t block, uint32_t edge)
-{
-	uint32_t set;
-	if (edge != SUMS_LEAVES && m->graph->edges[edge].kind == EDGE_LANDING)
-		return m->out->blocks[m->graph->edges[edge].to].landing_sum != SUMS_NONE;
-	return sums_counting_registers(m->graph, m->live, m->cpu, m->out, block, edge, &set);
-}
-
 /* Calls are counted without a look at the flags. */
 static bool can_count_entry(const struct maker *m)
 {
@@ -377,19 +394,29 @@ static bool can_count_entry(const struct maker *m)
 			     &m->out->entry_free);
 }
 
-/* Whether each path can be counted where it ends. */
-static bool can_count_all(const struct maker *m)
+/* Whether a path can be counted where it ends. If not, it may be if its sum is known, and needs no register. */
+static bool settle_end(struct maker *m, uint32_t block, uint32_t edge)
+{
+	if (can_count(m, block, edge))
+		return true;
+	if (m->out->blocks[block].varies)
+		press(m, block);
+	return false;
+}
+
+/* The same for all paths. */
+static bool settle_ends(struct maker *m)
 {
 	const struct graph *g = m->graph;
 	const struct numbering *n = &m->out->numbering;
+	bool all = true;
 	for (uint32_t i = 0; i < g->edge_count; i++)
-		if (n->edges[i].cut && !n->edges[i].thrown && g->blocks[g->edges[i].from].reached &&
-		    !can_count(m, g->edges[i].from, i))
-			return false;
+		if (n->edges[i].cut && !n->edges[i].thrown && g->blocks[g->edges[i].from].reached)
+			all &= settle_end(m, g->edges[i].from, i);
 	for (uint32_t b = 0; b < g->block_count; b++)
-		if (g->blocks[b].reached && numbering_leaves(g, b) && !can_count(m, b, SUMS_LEAVES))
-			return false;
-	return can_count_entry(m);
+		if (g->blocks[b].reached && numbering_leaves(g, b))
+			all &= settle_end(m, b, SUMS_LEAVES);
+	return all;
 }
 
 static struct err *make_numbers(struct maker *m)
@@ -404,7 +431,11 @@ static struct err *make_numbers(struct maker *m)
 	}
 }
 
-static struct err *make_round(struct maker *m, bool *seen, uint8_t *wanted, bool *good)
+static const char no_place[] = "too few registers are free";
+static const char no_count[] = "flags and registers are needed where a path ends";
+
+/* Sets why the sums cannot be kept so; NULL: they can. */
+static struct err *make_round(struct maker *m, bool *seen, uint8_t *wanted)
 {
 	numbering_free(&m->out->numbering);
 	struct err *e = make_numbers(m);
@@ -413,27 +444,38 @@ static struct err *make_round(struct maker *m, bool *seen, uint8_t *wanted, bool
 	if (!find_order(m))
 		return err_new("out of memory");
 	find_values(m, seen);
-	*good = place_all(m, wanted);
+	m->out->refused = !place_all(m, wanted) ? no_place : !settle_ends(m) ? no_count : NULL;
 	return NULL;
+}
+
+/* Round by round, until all is well, or nothing more can be cut. */
+static struct err *make_rounds(struct maker *m)
+{
+	size_t blocks = m->graph->block_count, before;
+	bool *seen = calloc(blocks + 1, sizeof *seen);
+	uint8_t *wanted = calloc(blocks + 1, 1);
+	struct err *e = seen && wanted ? NULL : err_new("out of memory");
+	for (unsigned i = 0; i < ROUNDS_MAX && !e; i++) {
+		before = m->out->pressed;
+		e = make_round(m, seen, wanted);
+		if (!m->out->refused || m->out->pressed == before)
+			break;
+	}
+	free(seen);
+	free(wanted);
+	return e;
 }
 
 static struct err *make_all(struct maker *m)
 {
-	size_t blocks = m->graph->block_count;
-	bool *seen = calloc(blocks + 1, sizeof *seen), good = false;
-	uint8_t *wanted = calloc(blocks + 1, 1);
-	struct err *e = seen && wanted ? NULL : err_new("out of memory");
-	for (unsigned i = 0; !e && !good && i < ROUNDS_MAX; i++)
-		e = make_round(m, seen, wanted, &good);
-	free(seen);
-	free(wanted);
-	if (!e && !good)
-		m->out->refused = "too few registers are free";
-	else if (!e && (m->out->numbering.path_count > PATHS_ALL || !find_lost(m)))
+	struct err *e = make_rounds(m);
+	if (e || m->out->refused)
+		return e;
+	if (m->out->numbering.path_count > PATHS_ALL || !find_lost(m))
 		m->out->refused = "it has too many paths";
-	else if (!e && !can_count_all(m))
-		m->out->refused = "flags and registers are needed where a path ends";
-	return e;
+	else if (!can_count_entry(m))
+		m->out->refused = no_count;
+	return NULL;
 }
 
 struct err *sums_make(const struct graph *graph, const struct live *live, const struct use_cpu *cpu,
@@ -444,13 +486,15 @@ struct err *sums_make(const struct graph *graph, const struct live *live, const 
 	*out = (struct sums){0};
 	out->blocks = calloc(blocks + 1, sizeof *out->blocks);
 	m.cuts = calloc(graph->edge_count + 1, sizeof *m.cuts);
+	m.pressed = calloc(blocks + 1, sizeof *m.pressed);
 	m.order = calloc(blocks + 1, sizeof *m.order);
 	m.least = calloc(blocks + 1, sizeof *m.least);
 	m.most = calloc(blocks + 1, sizeof *m.most);
-	struct err *e = out->blocks && m.cuts && m.order && m.least && m.most
+	struct err *e = out->blocks && m.cuts && m.pressed && m.order && m.least && m.most
 				? make_all(&m)
 				: err_new("out of memory");
 	free(m.cuts);
+	free(m.pressed);
 	free(m.order);
 	free(m.least);
 	free(m.most);

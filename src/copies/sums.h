@@ -5,7 +5,7 @@
  *
  * In many blocks the sum can have only one value. There the code need not have it. Elsewhere it is in a register that
  * nothing else needs in that block. At calls it is kept in memory, if the block needs it afterwards. Where no register is free,
- * all ways to the block and from it are cut: so the sum is known again.
+ * all ways to the block are cut: so the sum is known again.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -267,6 +267,7 @@ const struct use_cpu use_aarch64 = {
 	.all = RANGE(0, 17) | RANGE(19, 28),
 	.arguments = RANGE(0, 8) | BIT(18) | BIT(SP),
 	.results = RANGE(0, 8),
+	.thrown = RANGE(0, 3),
 	.kept = RANGE(19, 29) | BIT(SP),
 	.passing = BIT(16) | BIT(17),
 	.to_count = 2,

@@ -119,6 +119,14 @@ static bool is_zeroing(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 	       ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER && ops[0].reg.value == ops[1].reg.value;
 }
 
+/* The frame pointer is also for those who walk the stack. */
+static bool sets_frame(const ZydisDecodedOperand *ops)
+{
+	return ops[0].reg.value == ZYDIS_REGISTER_RBP &&
+	       (ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER ? ops[1].reg.value : ops[1].mem.base) ==
+		       ZYDIS_REGISTER_RSP;
+}
+
 /* mov, lea and the like of general registers. */
 static bool only_writes(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops)
 {
@@ -129,6 +137,7 @@ static bool only_writes(const ZydisDecodedInstruction *in, const ZydisDecodedOpe
 	case ZYDIS_MNEMONIC_MOVSX:
 	case ZYDIS_MNEMONIC_MOVSXD:
 		return ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER && bit_of(ops[0].reg.value) &&
+		       !sets_frame(ops) &&
 		       (ops[1].type != ZYDIS_OPERAND_TYPE_MEMORY ||
 			ops[1].mem.type == ZYDIS_MEMOP_TYPE_AGEN);
 	default:
@@ -175,6 +184,7 @@ const struct use_cpu use_x86_64 = {
 	.arguments = BIT(RDI) | BIT(RSI) | BIT(RDX) | BIT(RCX) | BIT(R8) | BIT(R9) | BIT(RAX) |
 		     BIT(R10) | BIT(RSP),
 	.results = BIT(RAX) | BIT(RDX),
+	.thrown = BIT(RAX) | BIT(RDX),
 	.kept = BIT(RBX) | BIT(RBP) | BIT(RSP) | 0xfu << R12,
 	.to_count_slowly = 1,
 	.to_keep = 1,

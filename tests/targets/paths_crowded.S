@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of x86-64 in which all registers are in use where two branches in a row look at the same flags. Each is
+   called with a number of rounds, and returns a sum. */
+	.text
+
+	/* Sets all registers but rdi, to values that add_all reads. */
+	.macro fill_all
+	push %rbx
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	mov $1, %eax
+	mov $2, %ecx
+	mov $3, %edx
+	mov $4, %ebx
+	mov $5, %ebp
+	mov $6, %esi
+	mov $7, %r8d
+	mov $8, %r9d
+	mov $9, %r10d
+	mov $11, %r12d
+	mov $12, %r13d
+	mov $13, %r14d
+	mov $14, %r15d
+	.endm
+
+	.macro add_all
+	add %rcx, %rax
+	add %rdx, %rax
+	add %rbx, %rax
+	add %rbp, %rax
+	add %rsi, %rax
+	add %r8, %rax
+	add %r9, %rax
+	add %r10, %rax
+	add %r12, %rax
+	add %r13, %rax
+	add %r14, %rax
+	add %r15, %rax
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	pop %rbx
+	.endm
+
+	/* The second branch begins a block, which is reached with the flags of the first. */
+	.globl crowded
+	.type crowded, @function
+crowded:
+	fill_all
+	mov $10, %r11d
+1:	test $1, %dil
+	je 2f
+	add $3, %rcx
+2:	cmp $5, %rdi
+	ja 3f
+	je 4f
+	add $1, %rdx
+	jmp 5f
+3:	add $2, %rsi
+	jmp 5f
+4:	add $7, %r8
+5:	dec %rdi
+	jne 1b
+	add %r11, %rax
+	add_all
+	ret
+	.size crowded, . - crowded
+
+	/* A loop goes on with flags that its first instruction reads. Only r11 is free. */
+	.globl goes_round
+	.type goes_round, @function
+goes_round:
+	fill_all
+	mov $2, %r11d
+	add %r11, %rcx
+	cmp $4, %rdi
+1:	je 2f
+	jg 3f
+	add $1, %rdx
+	jmp 4f
+2:	add $5, %rcx
+	jmp 4f
+3:	add $2, %rsi
+4:	dec %rdi
+	je 5f
+	cmp $4, %rdi
+	jmp 1b
+5:	add_all
+	ret
+	.size goes_round, . - goes_round
+
+	/* What it writes first is of no use to anybody, and no sign of rules of its own. */
+	.globl in_vain
+	.type in_vain, @function
+in_vain:
+	mov %rsi, %rax
+	mov $1, %eax
+1:	test $1, %dil
+	je 2f
+	add $3, %rax
+2:	dec %rdi
+	jne 1b
+	ret
+	.size in_vain, . - in_vain
+
+	.globl main
+	.type main, @function
+main:
+	push %rbx
+	xor %ebx, %ebx
+	mov $12, %edi
+	call crowded
+	add %rax, %rbx
+	mov $9, %edi
+	call goes_round
+	add %rax, %rbx
+	mov $6, %edi
+	call in_vain
+	add %rbx, %rax
+	and $127, %eax
+	pop %rbx
+	ret
+	.size main, . - main
+	.section .note.GNU-stack, "", @progbits

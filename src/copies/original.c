@@ -9,11 +9,13 @@
 #include "base/err.h"
 #include "copies/use.h"
 #include "image/image.h"
+#include "image/relocs.h"
 #include "image/symbols.h"
 #include "isa/insn.h"
 
 /* What neither symbols nor unwind information describe is left alone: it may be data. */
 #define GAP_BYTES_MAX 1u
+#define PAGE_MASK (~UINT64_C(4095))
 
 bool original_insn(const struct original *o, uint64_t address, struct insn *out)
 {
@@ -32,6 +34,69 @@ const char *original_stub(const struct original *o, uint64_t address)
 	const struct survey *s = &o->control.survey;
 	size_t at = FIRST_NOT(i, s->stub_count, s->stubs[i].address < address);
 	return at < s->stub_count && s->stubs[at].address == address ? s->stubs[at].import : NULL;
+}
+
+/* ---- functions that return several times ---- */
+
+static const char *const again_functions[] = {
+	"setjmp",     "_setjmp",      "__setjmp", "sigsetjmp", "__sigsetjmp", "__sigsetjmp_cancel",
+	"getcontext", "__getcontext", "vfork",    "__vfork",
+};
+
+bool original_returns_again(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof again_functions / sizeof *again_functions; i++)
+		if (!strcmp(name, again_functions[i]))
+			return true;
+	return false;
+}
+
+bool original_reads_again(const struct original *o, uint64_t address)
+{
+	for (size_t i = 0; i < o->again_count; i++)
+		if (o->again_slots[i] == address || (o->again_slots[i] & PAGE_MASK) == address)
+			return true;
+	return false;
+}
+
+/* Of struct control_module. */
+static bool returns_again(const void *context, const struct insn *call)
+{
+	const struct original *o = context;
+	if (call->kind == INSN_CALL_INDIRECT) {
+		size_t i = FIRST_NOT(k, o->again_count, o->again_slots[k] < call->target);
+		return call->target && i < o->again_count && o->again_slots[i] == call->target;
+	}
+	const struct symbol *symbol = symbols_find(o->symbols, call->target);
+	return original_returns_again(original_stub(o, call->target)) ||
+	       (symbol && symbol->address == call->target && original_returns_again(symbol->name));
+}
+
+static bool has_stub(const struct original *o, const char *name)
+{
+	for (size_t i = 0; i < o->control.survey.stub_count; i++)
+		if (!strcmp(o->control.survey.stubs[i].import, name))
+			return true;
+	return false;
+}
+
+static struct err *find_again_slots(struct original *o)
+{
+	struct reloc *relocs = NULL;
+	size_t count = 0;
+	struct err *e = relocs_read(o->image, &relocs, &count);
+	for (size_t i = 0; i < count && !e; i++) {
+		if (!original_returns_again(relocs[i].symbol) || has_stub(o, relocs[i].symbol))
+			continue;
+		if (ARRAY_ROOM(o->again_slots, o->again_count, o->again_room))
+			o->again_slots[o->again_count++] = relocs[i].offset;
+		else
+			e = err_new("out of memory");
+	}
+	free(relocs);
+	o->control.returns_again = returns_again;
+	o->control.again_context = o;
+	return e;
 }
 
 /* ---- runtimes ---- */
@@ -143,6 +208,8 @@ static struct err *read_all(struct original *o)
 		e = frames_open(o->image, &o->frames);
 	if (!e)
 		e = control_open(o->image, o->symbols, &o->control);
+	if (!e)
+		e = find_again_slots(o);
 	return e ? e : find_targets(o);
 }
 
@@ -169,5 +236,6 @@ void original_close(struct original *o)
 	extents_free(&o->extents);
 	symbols_free(o->symbols);
 	free(o->targets);
+	free(o->again_slots);
 	*o = (struct original){0};
 }

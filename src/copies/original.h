@@ -25,6 +25,9 @@ struct original {
 	struct frames frames;
 	bool runtime; /* the runtime of its language knows code by its addresses */
 	bool guarded; /* as in struct write_entry */
+	/* Ascending: words with addresses of functions that may return several times, but for those that stubs read. */
+	uint64_t *again_slots;
+	size_t again_count, again_room;
 	/* Where jumps go from one function to another, but to its beginning; ascending. */
 	uint64_t *targets;
 	size_t target_count, target_room;
@@ -34,6 +37,10 @@ struct original {
 struct err *original_open(struct image *image, struct original *out);
 void original_close(struct original *original);
 
+/* Whether a function with this name may return several times: after one call, or in a child as well. */
+bool original_returns_again(const char *name);
+/* Whether an address is that of a word with the address of such a function, or of its page. */
+bool original_reads_again(const struct original *original, uint64_t address);
 /* Reads the instruction at an address. False: there is none. */
 bool original_insn(const struct original *original, uint64_t address, struct insn *out);
 /* The name of the function in another file that the code at this address leads to; NULL: it does not. */

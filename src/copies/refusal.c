@@ -22,12 +22,6 @@ static const char *const early_functions[] = {
 	"__lll_lock_wake_private",
 };
 
-/* Those that return twice. */
-static const char *const twice_functions[] = {
-	"setjmp",     "_setjmp",      "__setjmp", "sigsetjmp", "__sigsetjmp", "__sigsetjmp_cancel",
-	"getcontext", "__getcontext", "vfork",    "__vfork",
-};
-
 /* Those that go on where nobody has called. */
 static const char *const odd_functions[] = {
 	"longjmp",     "_longjmp",    "siglongjmp",   "__longjmp",    "setcontext",
@@ -44,20 +38,17 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 }
 #define IS_AMONG(name, names) is_among(name, names, sizeof names / sizeof *names)
 
-static bool returns_twice(const struct original *o, const struct live_insn *call)
+/* Whether it may call such a function by a register: that is not seen at the call. */
+static bool calls_again_by_register(const struct original *o, const struct live *live)
 {
-	const struct symbol *symbol = symbols_find(o->symbols, call->target);
-	return IS_AMONG(original_stub(o, call->target), twice_functions) ||
-	       (symbol && symbol->address == call->target &&
-		IS_AMONG(symbol->name, twice_functions));
-}
-
-static bool calls_twice(const struct original *o, const struct live *live)
-{
-	for (size_t i = 0; i < live->insn_count; i++)
-		if (live->insns[i].kind == INSN_CALL && returns_twice(o, &live->insns[i]))
-			return true;
-	return false;
+	bool reads = false, calls = false;
+	for (size_t i = 0; i < live->insn_count; i++) {
+		const struct live_insn *insn = &live->insns[i];
+		bool indirect = insn->kind == INSN_CALL_INDIRECT;
+		calls |= indirect && !insn->target;
+		reads |= !indirect && insn->refers && original_reads_again(o, insn->refers);
+	}
+	return reads && calls;
 }
 
 /* Whether it ends the thread by a system call of its own, as where libc begins and ends threads: there the thread has no
@@ -113,7 +104,7 @@ bool refusal_leaves_out(const struct original *o, uint32_t procedure)
 {
 	const char *name = o->extents.procedures[procedure].name;
 	return is_of_runtime(name) || IS_AMONG(name, early_functions) ||
-	       IS_AMONG(name, odd_functions) || IS_AMONG(name, twice_functions) ||
+	       IS_AMONG(name, odd_functions) || original_returns_again(name) ||
 	       (name && !strncmp(name, "_Unwind_", 8)) ||
 	       is_stub_code(o, extents_start(&o->extents, procedure));
 }
@@ -232,7 +223,7 @@ const char *refusal_of(const struct original *o, const struct graph *graph, cons
 		return "the runtime of its language knows code by its address";
 	if (is_for_signals(o, copy))
 		return "signal handlers return to it";
-	if (ends_thread(o, graph))
-		return "it ends threads by itself";
-	return calls_twice(o, live) ? "it calls a function that may return twice" : NULL;
+	if (calls_again_by_register(o, live))
+		return "it calls a function that may return twice, by a register";
+	return ends_thread(o, graph) ? "it ends threads by itself" : NULL;
 }

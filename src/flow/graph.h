@@ -16,6 +16,7 @@
 
 struct err;
 struct image;
+struct insn;
 struct isa;
 struct references;
 
@@ -38,6 +39,8 @@ struct graph_input {
 	bool (*never_returns)(const void *context, uint64_t address);
 	/* The same for a call through the fixed memory slot at `slot`. NULL: all return. */
 	bool (*never_returns_slot)(const void *context, uint64_t slot);
+	/* Whether who is called there may return several times, as setjmp. Such a call begins a block. NULL: nobody does. */
+	bool (*returns_again)(const void *context, const struct insn *call);
 	const void *context;
 	/* Of the module: without it, tables that no compare bounds are not read. */
 	struct references *references;
@@ -63,6 +66,7 @@ struct graph_block {
 	uint32_t first, count; /* of the edges that leave it */
 	uint8_t ends;          /* enum graph_end */
 	bool landing;          /* an exception enters here */
+	bool again;            /* it begins with a call that may return several times */
 	bool reached;          /* from the entry, over edges of any kind */
 };
 

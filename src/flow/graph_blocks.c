@@ -38,6 +38,7 @@ static struct graph_block cut_block(const struct build *b, const struct span *s,
 {
 	struct graph_block block = {.start = at, .ends = GRAPH_FALLS};
 	block.landing = slot_at(b, s, at) & SLOT_LANDING;
+	block.again = slot_at(b, s, at) & SLOT_AGAIN;
 	for (;;) {
 		uint8_t slot = slot_at(b, s, at);
 		uint64_t whole = at + (slot & SLOT_LENGTH) * (uint64_t)b->isa->insn_min;

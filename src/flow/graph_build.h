@@ -15,6 +15,7 @@
 #define SLOT_LEADER 0x10u  /* control comes here from elsewhere: a block begins */
 #define SLOT_LEAVES 0x20u  /* the instruction ends its block: see struct leave */
 #define SLOT_LANDING 0x40u /* an exception may come here */
+#define SLOT_AGAIN 0x80u   /* a call that may return several times */
 
 struct span { /* a part of the procedure that the file has bytes of */
 	uint64_t start, end;

@@ -55,11 +55,23 @@ static bool call_returns(const struct build *b, const struct insn *call)
 	       !in->never_returns_slot(in->context, call->target);
 }
 
+static void mark_again(struct build *b, const struct insn *call)
+{
+	const struct graph_input *in = b->in;
+	struct span *s = build_span(b, call->address);
+	if (!s || !in->returns_again || !in->returns_again(in->context, call))
+		return;
+	uint8_t *slot = build_slot(b, s, call->address);
+	mark_leader(b, slot);
+	*slot |= SLOT_AGAIN;
+}
+
 /* Where control goes after a call. Returns how the block ends, GRAPH_FALLS where it does not. */
 static enum graph_end end_of_call(struct build *b, const struct insn *call, uint64_t *landing)
 {
 	uint64_t next = call->address + call->length;
 	struct span *s;
+	mark_again(b, call);
 	*landing = b->in->landing_count ? landing_of(b->in, next) : 0;
 	if (*landing && (s = build_span(b, *landing)) && *landing % b->isa->insn_min == 0 &&
 	    build_leads(b, *landing))

@@ -6,15 +6,16 @@
  * wrong is where paths begin and end.
  *
  *  1. A path starts at the entry, by a call: these are counted, as entries. Or it starts where the path before it was cut: that
- *     one was counted, and tells where. Or it starts where an exception is caught: that is not counted.
+ *     one was counted, and tells where. Or it starts where an exception is caught, or where setjmp and the like return once
+ *     more: that is not counted.
  *  2. A path that started is counted once, if it comes to its end. So of the paths of a start, no more can have ended than began,
- *     unless exceptions come there:
+ *     unless others come there so:
  *
  *         ended(start) <= entries (if it is the entry) + paths that were cut at an edge to it
  *
  *  3. A call ends once, so the function is not left more often than it was entered. Whoever is caught by an exception is still
  *     in the same call. But a call that never returns ends a path, and its exception may be caught in the same function: then
- *     this was not the end. Such ends are left out:
+ *     this was not the end. Such ends are left out. And what calls vfork may be left by the child, too:
  *
  *         left <= entries
  *
@@ -108,15 +109,17 @@ static struct err *add_paths(const struct path_function *f, struct flow_counts *
 static void count_begun(const struct path_function *f, uint32_t *of, struct flow_counts *c)
 {
 	const struct numbering *n = &f->numbering;
-	for (size_t s = 0; s < n->start_count; s++)
+	for (size_t s = 0; s < n->start_count; s++) {
 		of[n->starts[s].block] = (uint32_t)s + 1;
+		c->starts[s].freely = f->graph.blocks[n->starts[s].block].again;
+	}
 	c->starts[0].begun = f->entries;
 	for (size_t i = 0; i < f->graph.edge_count; i++) {
 		uint32_t start = of[f->graph.edges[i].to];
 		if (!n->edges[i].cut || !start)
 			continue;
 		c->starts[start - 1].begun += c->edges[i];
-		c->starts[start - 1].thrown |= n->edges[i].thrown;
+		c->starts[start - 1].freely |= n->edges[i].thrown;
 	}
 }
 
@@ -126,21 +129,29 @@ static void add_problem(struct flow_counts *c, enum flow_law law, uint32_t block
 	c->problems[c->problem_count++] = (struct flow_problem){law, block, begun, ended};
 }
 
+static bool goes_on_again(const struct graph *g)
+{
+	for (size_t i = 0; i < g->block_count; i++)
+		if (g->blocks[i].again)
+			return true;
+	return false;
+}
+
 static void judge(const struct path_function *f, uint64_t forks, struct flow_counts *c)
 {
 	uint64_t excess = 0;
 	for (size_t s = 0; s < f->numbering.start_count; s++) {
 		const struct flow_start *start = &c->starts[s];
-		if (!start->thrown && start->ended > start->begun)
+		if (!start->freely && start->ended > start->begun)
 			excess += start->ended - start->begun;
 	}
 	for (size_t s = 0; s < f->numbering.start_count && excess > f->unknown + forks; s++) {
 		const struct flow_start *start = &c->starts[s];
-		if (!start->thrown && start->ended > start->begun)
+		if (!start->freely && start->ended > start->begun)
 			add_problem(c, FLOW_STARTS, f->numbering.starts[s].block, start->begun,
 				    start->ended);
 	}
-	if (c->left > f->entries + forks)
+	if (c->left > f->entries + forks && !goes_on_again(&f->graph))
 		add_problem(c, FLOW_CALLS, f->graph.entry, f->entries, c->left);
 }
 

@@ -198,7 +198,8 @@ static void search(struct maker *m)
 		uint32_t to = g->edges[edge].to;
 		bool landing = g->edges[edge].kind == EDGE_LANDING;
 		m->n->edges[edge].thrown = landing && numbering_leaves(g, block);
-		if (landing || m->colour[to] == GREY || (m->cuts && m->cuts[edge]))
+		if (landing || m->colour[to] == GREY || g->blocks[to].again ||
+		    (m->cuts && m->cuts[edge]))
 			cut(m, edge);
 		if (m->colour[to] == WHITE) {
 			m->colour[to] = GREY;

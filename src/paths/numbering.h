@@ -4,7 +4,8 @@
  * Numbers the paths through a procedure (Ball and Larus 1996), so that code can count them.
  *
  * A path starts at the entry of the procedure, or where the path before it was cut. It ends where the procedure is left,
- * or at the next cut. At least one edge of each cycle is cut, so no block comes twice in a path, and each procedure has a
+ * or at the next cut. Before a call that may return several times, as setjmp, is a cut: what comes behind it is then another
+ * path, each time. At least one edge of each cycle is cut, so no block comes twice in a path, and each procedure has a
  * bounded number of paths. If these are too many, more edges are cut, the coldest first: no execution is ever left
  * out.
  *

@@ -98,6 +98,12 @@ static bool never_returns_slot(const void *context, uint64_t slot)
 	return target == TRACE_NO_RETURN || (target && never_returns(m, target));
 }
 
+static bool returns_again(const void *context, const struct insn *call)
+{
+	const struct control_module *m = context;
+	return m->returns_again && m->returns_again(m->again_context, call);
+}
+
 /* ---- a procedure ---- */
 
 struct err *control_graph(const struct control_module *m, const struct extents *x,
@@ -115,6 +121,7 @@ struct err *control_graph(const struct control_module *m, const struct extents *
 		.references = m->references,
 		.never_returns = never_returns,
 		.never_returns_slot = never_returns_slot,
+		.returns_again = returns_again,
 		.context = m,
 		.max_blocks = max_blocks,
 	};

@@ -17,12 +17,16 @@ struct extents;
 struct graph;
 struct graph_landing;
 struct image;
+struct insn;
 struct isa;
 struct references;
 struct symbols;
 
 /* What all procedures of a module share. Several threads may use one. */
 struct control_module {
+	/* As in struct graph_input, but for its context. NULL: nobody asks. */
+	bool (*returns_again)(const void *context, const struct insn *call);
+	const void *again_context;
 	struct image *image;
 	const struct isa *isa; /* NULL: a CPU that we cannot read; no procedure has loops */
 	struct survey survey;

@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 
+RETURNS_AGAIN = re.compile("_?setjmp|__sigsetjmp|vfork|getcontext")
 THROWS = re.compile("__cxa_throw|__cxa_rethrow|_Unwind_Resume")
 CALLS = re.compile(r"call|blr?\b")
 ENDS = re.compile(r"(repz |bnd |notrack )*(ret|j[a-z]+|b\b|br\b|b\.|cbn?z|tbn?z)")
@@ -57,7 +58,11 @@ class Call:
         f = self.function
         before, following = code.get(self.last, ("", None))
         thrown = CALLS.match(before) and (pc != following or THROWS.search(before))
-        if thrown:
+        call = code.again.get(pc)
+        if thrown and call in f.starts:  # it returns once more
+            self.end_path(None, False)
+            self.blocks = [call]
+        elif thrown:
             # A path is counted where its exception is caught, or before a call that never returns.
             if THROWS.search(before):
                 self.end_path(None, False)
@@ -85,11 +90,16 @@ class Call:
         self.end_path(None, bool(ENDS.match(code.get(self.last, ("",))[0])))
 
 
+class Code(dict):
+    """address -> (mnemonic, address of the next); again: what comes behind a call that may return several times -> the call"""
+
+
 def read_code(program):
-    """address -> (mnemonic, address of the next)"""
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
     found = [(int(a, 16), m) for a, m in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", text, re.M)]
-    return {a: (m.strip(), following[0]) for (a, m), following in zip(found, found[1:] + [(0, "")])}
+    code = Code((a, (m.strip(), following[0])) for (a, m), following in zip(found, found[1:] + [(0, "")]))
+    code.again = {following: a for a, (m, following) in code.items() if CALLS.match(m) and RETURNS_AGAIN.search(m)}
+    return code
 
 
 def read_symbols(program):

@@ -163,6 +163,14 @@ __attribute__((noinline)) static long sieve(int n)
 	return sum;
 }
 
+__attribute__((noinline)) static void comes_back(void)
+{
+	if (setjmp(back))
+		printf("back\n");
+	else
+		leap(0);
+}
+
 int main(void)
 {
 	int numbers[60], (*which[])(int) = {fib, even, odd};
@@ -184,9 +192,6 @@ int main(void)
 	printf("%ld %zu %ld\n", sum, on_stack(70), with_closure(30));
 	printf("%.9g %.9g %.9g\n", series(1.5, 30), series(0.1, 9), (double)wide(1.5L));
 	printf("%ld %ld\n", shared(12), sieve(300));
-	if (setjmp(back))
-		printf("back\n");
-	else
-		leap(0);
+	comes_back();
 	return 0;
 }

@@ -104,10 +104,11 @@ static uint32_t changed_by_calls(const struct maker *m, const struct graph *grap
 
 static void count_tables(struct maker *m, const struct graph *graph)
 {
-	for (size_t i = 0; i < graph->table_count; i++)
-		m->table_room += (uint64_t)graph->tables[i].entries *
-					 (graph->tables[i].entry_size == 8 ? 8 : 4) +
-				 sizeof(uint64_t);
+	for (size_t i = 0; i < graph->table_count; i++) {
+		const struct graph_table *t = &graph->tables[i];
+		uint64_t entries = t->entries + (t->exact ? 0 : WRITE_TABLE_SPARE);
+		m->table_room += entries * (t->entry_size == 8 ? 8 : 4) + sizeof(uint64_t);
+	}
 }
 
 /* Exceptions and debuggers must find their way through the copy. */

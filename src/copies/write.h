@@ -49,6 +49,9 @@ struct write_input {
 struct err *write_copy(const struct write_input *input, struct copy *out, struct buf *tables,
 		       const char **refused);
 
+/* How many entries more a table may get than the function's, if it is not known for sure how long that is. */
+#define WRITE_TABLE_SPARE 1024u
+
 /* How far the code of this CPU may be from all that it refers to, and what refers to it. */
 uint64_t write_reach(uint16_t elf_machine);
 

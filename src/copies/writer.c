@@ -388,8 +388,8 @@ static void put_blocks(struct writer *w)
 
 /* ---- tables ---- */
 
-/* Which block an entry of a table leads to; GRAPH_NONE: that is not known. */
-static uint32_t target_of(const struct writer *w, const struct graph_table *t, uint32_t index)
+/* Where an entry of a table leads in the function; 0: it is not there. */
+static uint64_t address_of(const struct writer *w, const struct graph_table *t, uint32_t index)
 {
 	const struct jump_table table = {.table = t->table,
 					 .base = t->base,
@@ -399,9 +399,13 @@ static uint32_t target_of(const struct writer *w, const struct graph_table *t, u
 	size_t size = 0;
 	const uint8_t *bytes = image_bytes_at(w->in->image,
 					      t->table + (uint64_t)index * t->entry_size, &size);
-	if (!bytes || size < t->entry_size)
-		return GRAPH_NONE;
-	uint64_t address = tables_target(&table, bytes);
+	return bytes && size >= t->entry_size ? tables_target(&table, bytes) : 0;
+}
+
+/* The same as a block; GRAPH_NONE: it leads to none. */
+static uint32_t target_of(const struct writer *w, const struct graph_table *t, uint32_t index)
+{
+	uint64_t address = address_of(w, t, index);
 	uint32_t block = graph_find(w->in->graph, address);
 	if (block == GRAPH_NONE || w->in->graph->blocks[block].start != address)
 		return GRAPH_NONE;
@@ -417,16 +421,32 @@ static bool goes_to(const struct graph *g, uint32_t from, uint32_t to)
 	return false;
 }
 
+/* Whether the way of an entry is known: then it leads into the copy. */
+static bool is_known(const struct writer *w, const struct table *t, uint32_t index)
+{
+	uint32_t to = index < t->of->entries ? target_of(w, t->of, index) : GRAPH_NONE;
+	return to != GRAPH_NONE && goes_to(w->in->graph, t->block, to);
+}
+
+/* If it is not known for sure how long a table is, what follows may belong to it, as long as it looks like entries. These
+   lead where they did. */
+static uint32_t count_entries(const struct writer *w, const struct graph_table *t)
+{
+	uint32_t count = t->entries, most = count + WRITE_TABLE_SPARE;
+	while (!t->exact && count < most && image_is_code(w->in->image, address_of(w, t, count)))
+		count++;
+	return count;
+}
+
 static const char *check_table(struct writer *w, struct table *t)
 {
-	if (!t->of->exact)
-		return "how long the table of a switch is, is not known for sure";
 	const char *refused = w->cpu->check_table(w, t);
-	for (uint32_t i = 0; i < t->of->entries && !refused; i++) {
-		uint32_t to = target_of(w, t->of, i);
-		if (to == GRAPH_NONE || !goes_to(w->in->graph, t->block, to))
+	if (!t->of->exact && t->of->entry_size != 4)
+		return "how long the table of a switch is, is not known for sure";
+	for (uint32_t i = 0; i < t->of->entries && t->of->exact && !refused; i++)
+		if (!is_known(w, t, i))
 			refused = WRITE_NO_TABLE;
-	}
+	t->entries = count_entries(w, t->of);
 	return refused;
 }
 
@@ -441,8 +461,7 @@ static void take_tables(struct writer *w)
 			continue;
 		w->refused = writer_table_at(w, from->table) ? "two switches have the same table"
 							     : check_table(w, &t);
-		at += ((uint64_t)from->entries * t.size + ALIGNMENT - 1) &
-		      ~(uint64_t)(ALIGNMENT - 1);
+		at += ((uint64_t)t.entries * t.size + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 		w->tables[w->table_count++] = t;
 	}
 }
@@ -459,8 +478,10 @@ static uint32_t way_to(const struct writer *w, uint32_t from, uint32_t to)
 
 static void put_table(struct writer *w, const struct table *t, struct buf *out)
 {
-	for (uint32_t i = 0; i < t->of->entries; i++) {
-		uint64_t to = w->in->address + way_to(w, t->block, target_of(w, t->of, i));
+	for (uint32_t i = 0; i < t->entries; i++) {
+		uint64_t to = is_known(w, t, i)
+				      ? w->in->address + way_to(w, t->block, target_of(w, t->of, i))
+				      : address_of(w, t->of, i);
 		uint64_t word = t->size == 4 ? to - t->to : to + w->in->bias;
 		buf_append(out, &word, t->size);
 	}

@@ -108,6 +108,47 @@ in_vain:
 	ret
 	.size in_vain, . - in_vain
 
+	/* Somebody reads the middle of its table, so that seems to end there. */
+	.globl longer
+	.type longer, @function
+longer:
+	lea .Ltable(%rip), %rdx
+	movslq (%rdx,%rdi,4), %rcx
+	add %rdx, %rcx
+	jmp *%rcx
+.Lcase0:
+	mov $3, %eax
+	ret
+.Lcase1:
+	mov $5, %eax
+	ret
+.Lcase2:
+	lea 4(%rdi), %rax
+	ret
+.Lcase3:
+	lea 9(%rdi,%rdi), %rax
+	ret
+.Lcase4:
+	lea 1(%rdi,%rdi,4), %rax
+	ret
+	.size longer, . - longer
+	.section .rodata
+	.balign 4
+.Ltable:
+	.long .Lcase0 - .Ltable, .Lcase1 - .Ltable
+.Lmiddle:
+	.long .Lcase2 - .Ltable, .Lcase3 - .Ltable, .Lcase4 - .Ltable
+	.text
+
+	.globl reads_middle
+	.type reads_middle, @function
+reads_middle:
+	lea .Lmiddle(%rip), %rax
+	mov (%rax), %eax
+	and $15, %eax
+	ret
+	.size reads_middle, . - reads_middle
+
 	.globl main
 	.type main, @function
 main:
@@ -121,7 +162,19 @@ main:
 	add %rax, %rbx
 	mov $6, %edi
 	call in_vain
-	add %rbx, %rax
+	add %rax, %rbx
+	call reads_middle
+	add %rax, %rbx
+	mov $4, %edi
+1:	push %rdi
+	push %rdi
+	call longer
+	pop %rdi
+	pop %rdi
+	add %rax, %rbx
+	dec %rdi
+	jns 1b
+	mov %rbx, %rax
 	and $127, %eax
 	pop %rbx
 	ret

@@ -299,6 +299,17 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 	return e;
 }
 
+uint64_t path_item_calls(const struct path_item *item, const uint64_t *words)
+{
+	const struct numbering *n = &item->sums.numbering;
+	uint64_t end = n->start_count > 1 ? n->starts[1].first : n->path_count, calls = 0;
+	if (item->sums.counts_calls)
+		return words[0];
+	for (uint64_t i = n->starts[0].first; i < end; i++)
+		calls += words[1 + i];
+	return calls;
+}
+
 void path_module_free(struct path_module *module)
 {
 	for (size_t i = 0; i < module->count; i++) {

@@ -48,3 +48,6 @@ struct path_module_input {
 
 struct err *path_module_make(const struct path_module_input *input, struct path_module *out);
 void path_module_free(struct path_module *module);
+
+/* How often the function was called. `words`: its counters. */
+uint64_t path_item_calls(const struct path_item *item, const uint64_t *words);

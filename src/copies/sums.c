@@ -384,10 +384,26 @@ static bool find_lost(struct maker *m)
 
 /* ---- whether it can be counted ---- */
 
+/* Whether more or less than one of the paths that start at the entry may end for a call of the function. */
+static bool may_differ(const struct maker *m)
+{
+	const struct graph *g = m->graph;
+	for (size_t i = 0; i < m->live->insn_count; i++)
+		if (is_call(&m->live->insns[i]))
+			return true;
+	for (size_t i = 0; i < g->edge_count; i++)
+		if (g->edges[i].to == g->entry)
+			return true;
+	return false;
+}
+
 /* Calls are counted without a look at the flags. */
 static bool can_count_entry(const struct maker *m)
 {
 	uint32_t entry = m->graph->entry;
+	m->out->counts_calls = may_differ(m);
+	if (!m->out->counts_calls)
+		return true;
 	uint8_t flags = live_flags_at_block(m->live, entry);
 	return !(m->cpu->changes_flags && flags & USE_OTHERS) &&
 	       find_counting(m->cpu, 0, live_at_block(m->live, entry), SUMS_NONE,

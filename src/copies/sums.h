@@ -40,7 +40,10 @@ struct sums_block {
 struct sums {
 	struct numbering numbering;
 	struct sums_block *blocks;
-	uint32_t entry_free; /* registers for counting where the function begins */
+	/* Calls are counted where the function begins. Else it calls nobody, and each call of it ends in one path that starts
+	   at the entry. */
+	bool counts_calls;
+	uint32_t entry_free; /* registers for counting there */
 	uint64_t words;      /* counters: those of paths, and behind them those of unknown ones */
 	uint32_t pressed;    /* blocks whose ways were cut because no register was free */
 	const char *refused; /* why the paths cannot be counted; NULL: they can */

@@ -351,7 +351,7 @@ static void put_block(struct writer *w, uint32_t block, uint32_t next)
 	w->block = block;
 	if (w->in->graph->blocks[block].landing)
 		put_landings(w, block);
-	if (block == w->in->graph->entry)
+	if (block == w->in->graph->entry && w->in->sums->counts_calls)
 		put_entry(w);
 	w->labels[block] = (uint32_t)w->code.size;
 	for (uint32_t i = l->first[block]; i < l->first[block + 1] && !w->refused; i++)

@@ -71,8 +71,8 @@ static void tell_function(const struct path_item *item, const uint64_t *words)
 			counts[path.blocks[k]] += count;
 	}
 	numbering_path_free(&path);
-	printf("function %" PRIx64 " %" PRIu64 " %" PRIu64 " %s\n", item->entry, words[0], unknown,
-	       item->name);
+	printf("function %" PRIx64 " %" PRIu64 " %" PRIu64 " %s\n", item->entry,
+	       path_item_calls(item, words), unknown, item->name);
 	for (size_t b = 0; b < item->graph->block_count; b++)
 		if (item->graph->blocks[b].reached)
 			printf("block %" PRIx64 " %" PRIu64 "\n", item->graph->blocks[b].start,

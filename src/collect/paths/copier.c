@@ -292,12 +292,12 @@ static const char *why_not(const struct counting_program *program, const struct 
 static bool take_counts(const uint64_t *words, struct path_item *item, struct path_function *f)
 {
 	uint64_t paths = item->sums.numbering.path_count;
+	f->entries = path_item_calls(item, words);
 	f->graph = *item->graph;
 	f->numbering = item->sums.numbering;
 	f->numbering.graph = &f->graph;
 	*item->graph = (struct graph){0};
 	item->sums.numbering = (struct numbering){0};
-	f->entries = words[0];
 	f->counts = calloc(paths + 1, sizeof *f->counts);
 	if (!f->counts)
 		return false;

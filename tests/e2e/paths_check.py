@@ -129,9 +129,10 @@ def replay(trace, functions, code, ranges):
         pc, sp = (int(word, 16) for word in line.split())
         while stack and (sp > stack[-1][1].sp or stack[-1][1].has_returned(code)):
             stack.pop()[1].end(code)
-        if pc not in entries and owner(pc) and stack and stack[-1][1].is_left_for(pc, code):
-            while stack and sp >= stack[-1][1].sp:  # where a call does not change SP
-                stack.pop()[1].end(code)
+        # Where a call does not change SP, who was called may have ended by a jump, or was left by an exception.
+        while pc not in entries and owner(pc) and stack and sp >= stack[-1][1].sp and (
+                owner(pc) != stack[-1][0] or stack[-1][1].is_left_for(pc, code)):
+            stack.pop()[1].end(code)
         called = before[0] in code and CALLS.match(code[before[0]][0])
         if pc in entries and (not stack or called or stack[-1][0] != pc):
             if stack and not called and stack[-1][1].sp == sp:  # a jump, as the last act

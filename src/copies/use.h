@@ -26,8 +26,9 @@ struct use_cpu {
 	uint32_t arguments; /* that a call may read */
 	uint32_t results;   /* that a caller may read after it */
 	uint32_t kept;      /* that a function gives back as they were, with SP */
-	uint32_t thrown;    /* that have a value where an exception comes in, besides those that are kept */
-	uint32_t passing;   /* that may change on the way into a function and out of it */
+	uint32_t
+		thrown; /* that have a value where an exception comes in, besides those that are kept */
+	uint32_t passing; /* that may change on the way into a function and out of it */
 	/* How many free registers code needs that counts, if the flags may change; if they may not; and code that keeps a
 	   sum at a call, but for the sum itself. */
 	uint8_t to_count, to_count_slowly, to_keep;

@@ -18,7 +18,7 @@ struct fixup { /* an instruction that goes to a block */
 struct table { /* of a switch */
 	const struct graph_table *of;
 	uint32_t entries; /* at least those of it */
-	uint64_t to; /* the address of the new one … */
+	uint64_t to;      /* the address of the new one … */
 	uint8_t size; /* … and how large its entries are: 4: how far it is from the table, 8: an address */
 	uint32_t used; /* times that it was seen to be used */
 	uint32_t block;

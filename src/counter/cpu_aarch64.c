@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "counter/counter.h"
-#include "counter/cpu.h"
+#include "counter/cpu_aarch64.h"
 #include "safe/syscall.h"
 
 #define UNSET 1 /* no address; not 0, or it would be in no file */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* counter/cpu.h for aarch64: a word of each thread's own memory. Only that file includes this. */
+/* counter/cpu.h for aarch64: a word of each thread's own memory. Others include cpu.h. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/auxv.h>

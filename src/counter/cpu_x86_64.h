@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* counter/cpu.h for x86-64: the base of the GS segment. Only that file includes this. */
+/* counter/cpu.h for x86-64: the base of the GS segment. Others include cpu.h. */
 #include <asm/prctl.h>
 #include <stdbool.h>
 #include <stddef.h>

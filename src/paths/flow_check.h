@@ -18,7 +18,7 @@ struct flow_start {
 	uint64_t
 		begun; /* paths that are known to have started here: by calls, and after paths that were cut */
 	uint64_t ended; /* paths that started here and came to their end */
-	bool freely;    /* others come here, too, by an exception or by longjmp: how often is not counted */
+	bool freely; /* others come here, too, by an exception or by longjmp: how often is not counted */
 };
 
 enum flow_law {

@@ -223,16 +223,33 @@ export class Flat {
 		const {zoom} = selection, {parentOf} = this.structure;
 		this.selection = selection;
 		this.beginnings = zoom ? findBeginnings(model, this.structure, zoom) : beginningsOf(model);
-		this.self = [];
-		this.total = [];
-		pairSteps(selection, parentOf.length, (a, b) => this.sum(a, b), this).forEach((step) => step());
-		this.any = new Uint8Array(parentOf.length);
-		for (const total of this.total)
-			inBlocks(0, total.length, (from, to) => markSome(from, to, total, this.any));
-		for (let id = this.any.length - 1; id >= 0; id--) // files and modules: those of what is in them
-			if (this.any[id] && parentOf[id] >= 0)
-				this.any[parentOf[id]] = 1;
+		this.made = {self: [], total: []};
+		this.steps = pairSteps(selection, parentOf.length, (a, b) => this.sum(a, b), this.made);
 		this.levels = new Map(); // by id
+	}
+	// Takes a step of what is summed before it is needed. Returns whether there are others.
+	advance() {
+		if (this.steps.length)
+			this.steps.shift()();
+		return this.steps.length > 0;
+	}
+	// Of all columns, by element: {self, total}.
+	get sums() {
+		while (this.advance())
+			;
+		return this.made;
+	}
+	// By element: 1 for those that have samples.
+	get any() {
+		if (!this.some) {
+			const {parentOf} = this.structure, some = this.some = new Uint8Array(parentOf.length);
+			for (const total of this.sums.total)
+				inBlocks(0, total.length, (from, to) => markSome(from, to, total, some));
+			for (let id = some.length - 1; id >= 0; id--) // files and modules: those of what is in them
+				if (some[id] && parentOf[id] >= 0)
+					some[parentOf[id]] = 1;
+		}
+		return this.some;
 	}
 	// Of two columns or one, by element.
 	sum(a, b) {
@@ -241,19 +258,24 @@ export class Flat {
 		inBlocks(zoom || 1, end[zoom], (from, to) => sum(from, to, end, beginnings, a, b, lists));
 		return lists.map((list, i) => i % 2 ? list : this.spread(list));
 	}
-	// Totals of files and modules, which are seldom looked at.
-	sumUpper() {
-		const {end} = this.model.nodes, {structure, beginnings} = this, {zoom, sums, base} = this.selection;
-		if (this.hasUpper)
-			return;
-		this.hasUpper = true;
-		const {total} = this, list = total.map((_, m) => m).filter((m) => !base.columns[m].empty);
-		while (list.length) {
+	// Totals of files and modules, which are seldom looked at: of two metrics or one. Returns whether there are others.
+	advanceUpper() {
+		const {sums, base} = this.selection, {total} = this.sums;
+		const list = this.upper ??= total.map((_, m) => m).filter((m) => !base.columns[m].empty);
+		if (list.length) {
 			const a = list.shift(), b = base.Type === Uint32Array ? list.shift() ?? a : a;
-			inBlocks(zoom || 1, end[zoom], (from, to) => a === b ?
-				sumFiles(from, to, end, structure, beginnings, sums[a].upTo, total[a]) :
-				sumFilesPair(from, to, end, structure, beginnings, sums[a].upTo, sums[b].upTo, total[a], total[b]));
+			this.sumFiles(sums[a].upTo, a === b ? null : sums[b].upTo, total[a], total[b]);
 		}
+		return list.length > 0;
+	}
+	sumFiles(a, b, totalA, totalB) {
+		const {end} = this.model.nodes, {structure, beginnings} = this, {zoom} = this.selection;
+		inBlocks(zoom || 1, end[zoom], (from, to) => b ? sumFilesPair(from, to, end, structure, beginnings, a, b, totalA, totalB) :
+			sumFiles(from, to, end, structure, beginnings, a, totalA));
+	}
+	sumUpper() {
+		while (this.advanceUpper())
+			;
 	}
 	// Functions and inlined ones have the own samples of their loops, too, files and modules all.
 	spread(own) {
@@ -272,14 +294,14 @@ export class Flat {
 		return result;
 	}
 	row(id) {
-		const s = this.structure;
+		const s = this.structure, {any} = this;
 		if (s.level[id] < 2)
 			this.sumUpper();
 		return {
 			key: String(id), scope: s.scope[id], node: -1, label: s.label[id], level: s.level[id],
 			module: s.module[id],
-			self: valuesAt(this.self, id), total: valuesAt(this.total, id),
-			leaf: !s.children[id].some((c) => this.any[c]),
+			self: valuesAt(this.sums.self, id), total: valuesAt(this.sums.total, id),
+			leaf: !s.children[id].some((c) => any[c]),
 		};
 	}
 	setFlatten(level) {
@@ -316,7 +338,7 @@ export class Flat {
 				numbers: (column, metric) => {
 					if (ids.some((one) => s.levelOf[one] < 2))
 						this.sumUpper();
-					return numbersOf(ids, this[column][metric]);
+					return numbersOf(ids, this.sums[column][metric]);
 				},
 				scopes: Int32Array.from(scopes),
 				label: scopes.includes(-1) ? (place) => s.label[ids[place]] : null,
@@ -354,10 +376,10 @@ export class Flat {
 		return false;
 	}
 	search(text) {
-		const found = matchScopes(this.model, "name", text), {scopeOf} = this.structure;
+		const found = matchScopes(this.model, "name", text), {scopeOf} = this.structure, {any} = this;
 		const ids = [];
 		for (let id = 0; id < scopeOf.length; id++)
-			if (scopeOf[id] >= 0 && found[scopeOf[id]] && this.any[id] && this.isShown(id))
+			if (scopeOf[id] >= 0 && found[scopeOf[id]] && any[id] && this.isShown(id))
 				ids.push(id);
 		return new Matches(Int32Array.from(ids));
 	}

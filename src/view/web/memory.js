@@ -110,31 +110,35 @@ function allPlaces(model) {
 			place[r] = id;
 			origin[r] = home;
 		}
-		return {place, origin, scopes: Int32Array.from(scopes), lines: Int32Array.from(lines), rows: partPlaces(place, scopes.length)};
+		return {place, origin, scopes: Int32Array.from(scopes), lines: Int32Array.from(lines)};
 	});
 }
 
 // By row: 1 where it has allocations.
-function rowsWithMemory({header, rows}) {
-	const some = new Uint8Array(rows.count);
-	header.metrics.forEach((metric, m) => {
-		if (metricEvent(metric) === "Memory")
-			inBlocks(0, rows.count, (from, to) => markSome(from, to, rows.counts[m], some));
+function rowsWithMemory(model) {
+	return cached(model, "rows with memory", () => {
+		const {header, rows} = model, some = new Uint8Array(rows.count);
+		header.metrics.forEach((metric, m) => {
+			if (metricEvent(metric) === "Memory")
+				inBlocks(0, rows.count, (from, to) => markSome(from, to, rows.counts[m], some));
+		});
+		return some;
 	});
-	return some;
 }
 
 // Rows by place; those that have none come last.
-function partPlaces(place, count) {
-	return partBy(place.map((id) => id < 0 ? count : id), count + 1);
+function rowsByPlace(model) {
+	return cached(model, "rows by place", () => {
+		const {place, scopes} = allPlaces(model), count = scopes.length;
+		return partBy(place.map((id) => id < 0 ? count : id), count + 1);
+	});
 }
 
-function addPlaces(from, to, order, place, wanted, counts, threads, thread, sums) {
-	for (let i = from; i < to; i++) {
-		const r = order[i];
-		if (wanted[r] && (!threads || threads[thread[r]]))
+// In the order of the rows: so memory is read from one end to the other.
+function addPlaces(from, to, place, wanted, counts, threads, thread, sums) {
+	for (let r = from; r < to; r++)
+		if (place[r] >= 0 && counts[r] !== 0 && wanted[r] && (!threads || threads[thread[r]]))
 			sums[place[r]] += counts[r];
-	}
 }
 
 export class MemoryPlaces extends PathView {
@@ -143,13 +147,26 @@ export class MemoryPlaces extends PathView {
 		super(up.model, up.selection);
 		this.up = up;
 		this.all = allPlaces(up.model);
-		this.sums = this.selection.base.columns.map((column, m) => this.sum(column, m));
+		this.made = [];
+	}
+	// Sums up another metric before it is needed. Returns whether there are others.
+	advance() {
+		const {columns} = this.selection.base, m = this.made.length;
+		if (m < columns.length)
+			this.made.push(this.sum(columns[m], m));
+		return this.made.length < columns.length;
+	}
+	// By metric and place.
+	get sums() {
+		while (this.advance())
+			;
+		return this.made;
 	}
 	// By place; of what is no measure of memory nothing.
 	sum({counts, threads}, m) {
-		const {place, scopes, rows: {order, starts}} = this.all, {thread} = this.model.rows, {wanted} = this.selection;
-		const sums = new Float64Array(scopes.length), end = isMemoryMetric(this.model, m) ? starts[scopes.length] : 0;
-		inBlocks(0, end, (from, to) => addPlaces(from, to, order, place, wanted, counts, threads, thread, sums));
+		const {place, scopes} = this.all, {thread} = this.model.rows, {wanted} = this.selection;
+		const sums = new Float64Array(scopes.length), end = isMemoryMetric(this.model, m) ? place.length : 0;
+		inBlocks(0, end, (from, to) => addPlaces(from, to, place, wanted, counts, threads, thread, sums));
 		return sums;
 	}
 	topLevel() {
@@ -169,7 +186,7 @@ export class MemoryPlaces extends PathView {
 	}
 	// The nodes that a place stands for, and what each has, by metric.
 	rootOf(id) {
-		const {rows, origin} = this.all, {wanted, base} = this.selection, numbers = new Map(), values = base.columns.map(() => []);
+		const rows = rowsByPlace(this.model), {origin} = this.all, {wanted, base} = this.selection, numbers = new Map(), values = base.columns.map(() => []);
 		for (const r of rows.order.subarray(rows.starts[id], rows.starts[id + 1])) {
 			if (!wanted[r])
 				continue;
@@ -196,5 +213,6 @@ export class MemoryPlaces extends PathView {
 
 // What it needs of the model and makes once, as steps that can be taken while nothing else is to do.
 export function prepareMemory(model) {
-	return hasMemory(model) ? [() => { ownNodes(model); }, () => { allPlaces(model); }] : [];
+	return hasMemory(model) ? [() => { ownNodes(model); }, () => { rowsWithMemory(model); }, () => { allPlaces(model); },
+		() => { rowsByPlace(model); }] : [];
 }

@@ -44,7 +44,7 @@ async function start() {
 		document.documentElement.dataset.ready = "true";
 		// Where two sides are compared, the views are others.
 		const current = (name) => window.culprit.comparison ? window.culprit.view(name) : wholeView(name, model);
-		const view = (name) => [() => { current(name); },
+		const view = (name) => [() => current(name).advance?.(),
 			() => {
 				if (window.culprit.comparison)
 					prepareChances(window.culprit, name);
@@ -53,9 +53,9 @@ async function start() {
 			}];
 		prepare([() => { nameRanks(model); }, () => { moduleHues(model); }, () => { rowsByThread(model); }, () => { computeSelection(model).sums; }, () => { computeSelection(model).wanted; },
 			...prepareComparisons(window.culprit), ...prepareTimes(model), ...prepareTimeMap(model),
-			...prepareMemory(model), ...noView(model, "memory") ? [] : [() => { wholeView("memory", model); }], ...prepareWaits(model),
+			...prepareMemory(model), ...noView(model, "memory") ? [] : [() => wholeView("memory", model).advance()], ...prepareWaits(model),
 			...prepareCallers(model), ...view("callers"),
-			...prepareFlat(model), ...view("flat"), () => { current("flat").sumUpper(); },
+			...prepareFlat(model), ...view("flat"), () => current("flat").advanceUpper?.(),
 			...prepareOthers(window.culprit, viewOf), () => { rowsByLine(model); },
 			...prepareFold(model), ...prepareThreads(model), ...prepareOwn(model), ...prepareCommon(model),
 			...model.header.metrics.map((_, m) => () => { samplesByThread(model, m); }), ...prepareSides(window.culprit),

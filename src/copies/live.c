@@ -186,6 +186,25 @@ static void follow(struct finder *f)
 	}
 }
 
+/* Registers that have been in use: the function writes them, and not only to clear them, or calls may. */
+static uint32_t used_registers(const struct finder *f)
+{
+	uint32_t used = f->in->cpu->passing;
+	for (size_t i = 0; i < f->out->insn_count; i++)
+		used |= f->out->insns[i].use.clears ? 0 : f->out->insns[i].use.writes;
+	return used;
+}
+
+/* Whether a register that has been in use is cleared right before a return: compilers can be told to do so with all of them. */
+static bool tidies_up(const struct live *l, uint32_t insn, uint32_t end, uint32_t used)
+{
+	if (l->insns[insn].use.kills & ~used)
+		return false;
+	while (insn < end && l->insns[insn].use.clears)
+		insn++;
+	return insn < end && l->insns[insn].kind == INSN_RETURN;
+}
+
 /* Whether what a register had was a secret of the instruction before, as the guard of a stack. */
 static bool clears_secret(const struct live *l, uint32_t first, uint32_t insn)
 {
@@ -202,13 +221,15 @@ static uint32_t live_behind(const struct live *l, size_t block, uint32_t insn)
 static bool mark_vain(const struct finder *f, bool *vain)
 {
 	const struct live *l = f->out;
+	const uint32_t used = used_registers(f);
 	bool any = false;
 	for (size_t b = 0; b < f->in->graph->block_count; b++)
 		for (uint32_t k = l->first[b]; k < l->first[b + 1]; k++) {
 			const struct use *u = &l->insns[k].use;
 			vain[k] = u->only_writes && u->kills &&
 				  !(u->kills & live_behind(l, b, k)) &&
-				  !clears_secret(l, l->first[b], k);
+				  !clears_secret(l, l->first[b], k) &&
+				  !tidies_up(l, k, l->first[b + 1], used);
 			any |= vain[k];
 		}
 	return any;

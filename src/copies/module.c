@@ -85,10 +85,15 @@ static struct err *take_parts(const struct maker *m, uint32_t procedure, struct 
 	return NULL;
 }
 
-/* What callers must take to be changed by calls that the function makes. */
-static uint32_t changed_by_calls(const struct maker *m, const struct graph *graph)
+/* What callers must take to be changed by a call, besides what the function itself writes: all that the rules for calls allow,
+   if they do not know the function, or what it calls. */
+static uint32_t changed_by_calls(const struct maker *m, const struct path_item *item)
 {
+	const struct graph *graph = item->graph;
 	uint32_t usual = m->original.cpu->all & ~m->original.cpu->kept;
+	uint32_t procedure = extents_at(&m->original.extents, item->entry);
+	if (procedure != EXTENT_NONE && !m->original.known[procedure])
+		return usual;
 	for (size_t b = 0; b < graph->block_count; b++)
 		for (uint64_t at = graph->blocks[b].start; at < graph->blocks[b].end;) {
 			struct insn insn;
@@ -165,7 +170,7 @@ static struct err *find_live(struct maker *m, struct path_item *item, struct liv
 					 .isa = m->original.control.isa,
 					 .cpu = m->original.cpu,
 					 .graph = item->graph,
-					 .others = changed_by_calls(m, item->graph)};
+					 .others = changed_by_calls(m, item)};
 	return live_find(&input, out);
 }
 

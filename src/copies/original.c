@@ -167,14 +167,27 @@ static bool note_target(struct original *o, uint32_t procedure, uint64_t target)
 	return true;
 }
 
+static void note_known(struct original *o, const struct insn *insn)
+{
+	uint32_t to = extents_at(&o->extents, insn->target);
+	if (to != EXTENT_NONE && extents_start(&o->extents, to) == insn->target)
+		o->known[to] = true;
+}
+
 static bool note_targets(struct original *o, const struct extent *part)
 {
+	bool code = true; /* what comes after data in the code may be none */
 	for (uint64_t at = part->start; at < part->end;) {
 		struct insn insn;
-		if (!original_insn(o, at, &insn))
-			return true;
+		if (!original_insn(o, at, &insn)) {
+			code = false;
+			at += o->machine == EM_AARCH64 ? 4 : 1;
+			continue;
+		}
 		bool jumps = insn.kind == INSN_JUMP || insn.kind == INSN_BRANCH;
-		if (jumps && !note_target(o, part->procedure, insn.target))
+		if (jumps || insn.kind == INSN_CALL)
+			note_known(o, &insn);
+		if (jumps && code && !note_target(o, part->procedure, insn.target))
 			return false;
 		at += insn.length;
 	}
@@ -189,6 +202,9 @@ static int by_address(const void *a, const void *b)
 
 static struct err *find_targets(struct original *o)
 {
+	o->known = calloc(o->extents.procedure_count + 1, sizeof *o->known);
+	if (!o->known)
+		return err_new("out of memory");
 	for (size_t i = 0; i < o->extents.part_count; i++)
 		if (!note_targets(o, &o->extents.parts[i]))
 			return err_new("out of memory");
@@ -236,6 +252,7 @@ void original_close(struct original *o)
 	extents_free(&o->extents);
 	symbols_free(o->symbols);
 	free(o->targets);
+	free(o->known);
 	free(o->again_slots);
 	*o = (struct original){0};
 }

@@ -31,6 +31,9 @@ struct original {
 	/* Where jumps go from one function to another, but to its beginning; ascending. */
 	uint64_t *targets;
 	size_t target_count, target_room;
+	/* By procedure: whether code of this file calls it or jumps to it, other than by a pointer or a stub. Compilers may let such
+	   code know more of it than the rules for calls say. */
+	bool *known;
 };
 
 /* `image` must outlive it. */

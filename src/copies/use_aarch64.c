@@ -231,14 +231,15 @@ static uint32_t writes_of(const struct insn *insn)
 	return set;
 }
 
-/* mov, adr, adrp, add and sub with a constant. What FP is set to is read by who walks over the stack. */
+/* mov, adr, adrp, add and sub with a constant, and ldr and ldp from the stack, by which registers are given back. What FP is set to is read by who walks over the stack. */
 static bool only_writes(uint32_t w)
 {
 	bool moves = (w & 0x7fe0ffe0) == 0x2a0003e0 || (w & 0x5f800000) == 0x52800000 ||
 		     (w & 0x7f800000) == 0x12800000;
 	bool adds = (w & 0x1f000000) == 0x10000000 || (w & 0x3f800000) == 0x11000000;
 	bool movk = (w & 0x7f800000) == 0x72800000;
-	return (moves || adds) && !movk && rd(w) != FP && rd(w) != SP;
+	bool takes = (w & 0xffc003e0) == 0xf94003e0 || (w & 0xffc003e0) == 0xa94003e0;
+	return (moves || adds || takes) && !movk && rd(w) != FP && rd(w) != SP;
 }
 
 static void aarch64_read(const uint8_t *code, size_t size, struct use *out)

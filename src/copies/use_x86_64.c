@@ -127,6 +127,15 @@ static bool sets_frame(const ZydisDecodedOperand *ops)
 		       ZYDIS_REGISTER_RSP;
 }
 
+/* Takes a register from the stack, as who gives it back does. */
+static bool takes_from_stack(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops)
+{
+	ZydisRegister base = ops[1].mem.base;
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->operand_width == 64 &&
+	       ops[1].mem.index == ZYDIS_REGISTER_NONE &&
+	       (base == ZYDIS_REGISTER_RSP || base == ZYDIS_REGISTER_RBP);
+}
+
 /* mov, lea and the like of general registers. */
 static bool only_writes(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops)
 {
@@ -139,7 +148,7 @@ static bool only_writes(const ZydisDecodedInstruction *in, const ZydisDecodedOpe
 		return ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER && bit_of(ops[0].reg.value) &&
 		       !sets_frame(ops) &&
 		       (ops[1].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-			ops[1].mem.type == ZYDIS_MEMOP_TYPE_AGEN);
+			ops[1].mem.type == ZYDIS_MEMOP_TYPE_AGEN || takes_from_stack(in, ops));
 	default:
 		return false;
 	}

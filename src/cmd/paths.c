@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `culprit paths`: its options, the run, and what people are told at the end. */
+/* `culprit paths`: its options, the run, and what people are told at the end, or what is written to a profile. */
 #include "base/args.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/outcome.h"
 #include "collect/paths/copier.h"
 #include "collect/paths/counting.h"
 #include "paths/result.h"
 #include "paths/show.h"
+#include "paths/stored.h"
+#include "profile/output.h"
+#include "profile/profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +26,10 @@ struct paths {
 	struct arg_list functions, modules;
 	uint64_t limit;
 	bool json;
+	const char *output_path; /* NULL: the result is printed */
+	struct output output;
+	struct profile *profile;
+	uint64_t begun_ns;
 	regex_t patterns[ARG_LIST_MAX];
 	size_t pattern_count;
 	struct copier *copier;
@@ -28,7 +37,7 @@ struct paths {
 	struct path_result result;
 };
 
-/* ---- the end ---- */
+/* ---- the result ---- */
 
 static struct err *collect(struct paths *p)
 {
@@ -70,6 +79,76 @@ static struct err *print_text(const struct paths *p)
 	return e;
 }
 
+/* ---- a profile ---- */
+
+/* Its directory must be there before the command runs. */
+static struct err *begin_profile(struct paths *p)
+{
+	if (!p->output_path)
+		return NULL;
+	struct err *e = output_open(&p->output, p->output_path);
+	if (!e)
+		e = profile_new(&p->profile);
+	if (e)
+		return e;
+	profile_set_origin(p->profile);
+	p->begun_ns = now_ns();
+	return NULL;
+}
+
+/* Lines, without the newline at the end. */
+static const char *keep_notes(struct profile *profile, const struct buf *notes)
+{
+	struct buf text = {0};
+	if (notes->size)
+		buf_append(&text, notes->data, notes->size - 1);
+	const char *kept = profile_string(profile, buf_text(&text));
+	buf_free(&text);
+	return kept;
+}
+
+static void describe(const struct paths *p, struct profile *profile)
+{
+	struct buf text = {0};
+	for (char **word = p->counting.command; *word; word++)
+		buf_printf(&text, "%s%s", word == p->counting.command ? "" : " ", *word);
+	profile->command = profile_string(profile, buf_text(&text));
+	profile->version = profile_string(profile, CULPRIT_VERSION);
+	profile->note = keep_notes(profile, &p->counting.notes);
+	profile->duration_ns = now_ns() - p->begun_ns;
+	profile->complete = true;
+	buf_free(&text);
+}
+
+static struct err *print_summary(const struct paths *p)
+{
+	struct buf out = {0};
+	const struct path_show show = how(p);
+	struct err *e = path_show_summary(&p->result, &show, &out);
+	if (!e) {
+		outcome_put_paths_file(NAME, p->output_path, &p->output, &out);
+		fputs(buf_text(&out), stderr);
+	}
+	buf_free(&out);
+	return e;
+}
+
+static struct err *write_profile(struct paths *p)
+{
+	describe(p, p->profile);
+	struct err *e = path_result_store(&p->result, p->profile);
+	if (!e)
+		e = output_save_last(&p->output, p->profile);
+	return e ? e : print_summary(p);
+}
+
+/* ---- the end ---- */
+
+static struct err *print(struct paths *p)
+{
+	return p->output_path ? write_profile(p) : p->json ? print_json(p) : print_text(p);
+}
+
 /* That nothing was meant is seen only when the program is there. */
 static struct err *check_any(const struct paths *p)
 {
@@ -90,7 +169,7 @@ static int finish(struct paths *p)
 	if (e)
 		fputs(buf_text(&p->counting.notes), stderr);
 	else
-		e = p->json ? print_json(p) : print_text(p);
+		e = print(p);
 	return e ? cmd_fail("paths", e) : CMD_OK;
 }
 
@@ -105,10 +184,14 @@ static int run(struct paths *p)
 	struct err *e = copier_open(&options, &p->copier);
 	p->counting.context = p->copier;
 	if (!e)
+		e = begin_profile(p);
+	if (!e)
 		e = counting_run(&p->counting);
 	fflush(stdout);
 	int status = e ? cmd_fail("paths", e) : finish(p);
 	path_result_free(&p->result);
+	profile_free(p->profile);
+	output_close(&p->output);
 	counting_free(&p->counting);
 	copier_close(p->copier);
 	return status == CMD_OK ? counting_exit(&p->counting) : status;
@@ -136,6 +219,12 @@ static int check(struct paths *p, const struct args *args)
 				   args->operands[0]);
 	if (!p->counting.command)
 		return cmd_misused("paths", "which command? It stands after --");
+	if (p->output_path && (!*p->output_path || !strcmp(p->output_path, "-")))
+		return cmd_misused("paths", "-o needs the name of a file");
+	if (p->output_path && p->json)
+		return cmd_misused("paths",
+				   "-o or --json, not both: culprit report --by=path --json "
+				   "prints what is in a file");
 	for (size_t i = 0; i < p->modules.count; i++)
 		if (!*p->modules.values[i])
 			return cmd_misused("paths", "--module needs the name of a file");
@@ -154,6 +243,9 @@ int cmd_paths(int argc, char **argv)
 		{0, "module", "MODULE",
 		 "functions of this file, by path or name (libm), instead of the program's; repeatable",
 		 ARG_LIST, &p.modules},
+		{'o', "output", "FILE",
+		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
+		 ARG_STRING, &p.output_path},
 		{0, "limit", "N", "show N paths of a function (10); 0: all", ARG_U64, &p.limit},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &p.json},
 		{0},
@@ -168,6 +260,7 @@ int cmd_paths(int argc, char **argv)
 		.examples = "  culprit paths -- ./app input\n"
 			    "  culprit paths --functions '^parse' -- ./app input\n"
 			    "  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
+			    "  culprit paths -o paths.prof -- ./app input\n"
 			    "  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
 	};
 	while (own < argc && strcmp(argv[own], "--"))

@@ -10,6 +10,7 @@
 #include "cmd/outcome.h"
 #include "collect/paths/copier.h"
 #include "collect/paths/counting.h"
+#include "paths/hot.h"
 #include "paths/result.h"
 #include "paths/show.h"
 #include "paths/stored.h"
@@ -17,10 +18,12 @@
 #include "profile/profile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME "culprit: "
 #define DEFAULT_LIMIT 10
+#define DEFAULT_COVER 99 /* per cent */
 
 struct paths {
 	struct arg_list functions, modules;
@@ -32,6 +35,10 @@ struct paths {
 	uint64_t begun_ns;
 	regex_t patterns[ARG_LIST_MAX];
 	size_t pattern_count;
+	const char *hot_path, *cover_text; /* NULL: all functions; DEFAULT_COVER */
+	double cover;                      /* per cent */
+	struct path_choice choice;
+	struct path_hot hot;
 	struct copier *copier;
 	struct counting counting;
 	struct path_result result;
@@ -154,6 +161,10 @@ static struct err *check_any(const struct paths *p)
 {
 	if (p->result.count)
 		return NULL;
+	if (p->hot_path)
+		return err_new(
+			"no function was counted: what ran has none of the %zu that %s chooses",
+			p->hot.count, p->hot_path);
 	return err_new(
 		"no function was counted: %s%s%s",
 		p->functions.count ? "none matches --functions" : "the program has none",
@@ -166,6 +177,8 @@ static int finish(struct paths *p)
 	struct err *e = collect(p);
 	if (!e)
 		e = check_any(p);
+	if (!e && p->hot_path)
+		path_hot_tell(&p->hot, &p->result, &p->counting.notes);
 	if (e)
 		fputs(buf_text(&p->counting.notes), stderr);
 	else
@@ -175,16 +188,31 @@ static int finish(struct paths *p)
 
 /* ---- the run ---- */
 
+static struct err *choose(struct paths *p)
+{
+	p->choice = (struct path_choice){.functions = p->patterns,
+					 .function_count = p->pattern_count,
+					 .modules = p->modules.values,
+					 .module_count = p->modules.count};
+	struct err *e = p->hot_path ? path_hot_open(p->hot_path, p->cover, &p->choice, &p->hot)
+				    : NULL;
+	p->choice.places = p->hot.places;
+	p->choice.place_count = p->hot.count;
+	return e;
+}
+
+static struct err *begin(struct paths *p)
+{
+	struct err *e = choose(p);
+	if (!e)
+		e = copier_open(&(struct copier_options){.choice = p->choice}, &p->copier);
+	p->counting.context = p->copier;
+	return e ? e : begin_profile(p);
+}
+
 static int run(struct paths *p)
 {
-	const struct copier_options options = {.choice = {.functions = p->patterns,
-							  .function_count = p->pattern_count,
-							  .modules = p->modules.values,
-							  .module_count = p->modules.count}};
-	struct err *e = copier_open(&options, &p->copier);
-	p->counting.context = p->copier;
-	if (!e)
-		e = begin_profile(p);
+	struct err *e = begin(p);
 	if (!e)
 		e = counting_run(&p->counting);
 	fflush(stdout);
@@ -192,6 +220,7 @@ static int run(struct paths *p)
 	path_result_free(&p->result);
 	profile_free(p->profile);
 	output_close(&p->output);
+	path_hot_close(&p->hot);
 	counting_free(&p->counting);
 	copier_close(p->copier);
 	return status == CMD_OK ? counting_exit(&p->counting) : status;
@@ -211,6 +240,24 @@ static int read_patterns(struct paths *p)
 	return status;
 }
 
+/* -1 to go on. */
+static int check_hot(struct paths *p)
+{
+	char *end;
+	p->cover = DEFAULT_COVER;
+	if (!p->hot_path)
+		return p->cover_text ? cmd_misused("paths", "--cover is for --hot") : -1;
+	if (p->cover_text) {
+		p->cover = strtod(p->cover_text, &end);
+		end += *end == '%';
+		if (end == p->cover_text || *end || !(p->cover > 0 && p->cover <= 100))
+			return cmd_misused("paths",
+					   "--cover takes a per cent up to 100, not '%.64s'",
+					   p->cover_text);
+	}
+	return options_profile("paths", p->hot_path);
+}
+
 static int check(struct paths *p, const struct args *args)
 {
 	if (args->count)
@@ -228,7 +275,8 @@ static int check(struct paths *p, const struct args *args)
 	for (size_t i = 0; i < p->modules.count; i++)
 		if (!*p->modules.values[i])
 			return cmd_misused("paths", "--module needs the name of a file");
-	return read_patterns(p);
+	int status = check_hot(p);
+	return status < 0 ? read_patterns(p) : status;
 }
 
 int cmd_paths(int argc, char **argv)
@@ -243,6 +291,10 @@ int cmd_paths(int argc, char **argv)
 		{0, "module", "MODULE",
 		 "functions of this file, by path or name (libm), instead of the program's; repeatable",
 		 ARG_LIST, &p.modules},
+		{0, "hot", "FILE", "only the functions that take the CPU time, by a profile",
+		 ARG_STRING, &p.hot_path},
+		{0, "cover", "PCT", "those with so much of the samples in the modules (99)",
+		 ARG_STRING, &p.cover_text},
 		{'o', "output", "FILE",
 		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
 		 ARG_STRING, &p.output_path},
@@ -257,11 +309,13 @@ int cmd_paths(int argc, char **argv)
 			"Counts each path through the functions of a program: which ways the code goes, "
 			"exactly.",
 		.options = options,
-		.examples = "  culprit paths -- ./app input\n"
-			    "  culprit paths --functions '^parse' -- ./app input\n"
-			    "  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
-			    "  culprit paths -o paths.prof -- ./app input\n"
-			    "  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
+		.examples =
+			"  culprit paths -- ./app input\n"
+			"  culprit paths --functions '^parse' -- ./app input\n"
+			"  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
+			"  culprit record ./app input && culprit paths --hot culprit.prof -- ./app input\n"
+			"  culprit paths -o paths.prof -- ./app input\n"
+			"  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
 	};
 	while (own < argc && strcmp(argv[own], "--"))
 		own++;

@@ -167,6 +167,7 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 		return err_new("%s: no room for copies near it", m->path);
 	struct path_module_input input = {.image = image,
 					  .choice = &job->copier->options.choice,
+					  .path = m->path,
 					  .name = path_file(m->path),
 					  .base = base - m->bias,
 					  .bias = m->bias,

@@ -34,7 +34,14 @@ _culprit()
 		fi
 		;;
 	record | paths)
-		mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
+		case ${COMP_WORDS[COMP_CWORD - 1]} in
+		-o | --output | --hot)
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+			;;
+		*)
+			mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
+			;;
+		esac
 		;;
 	stack)
 		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")

@@ -48,6 +48,15 @@ struct err *choose_metric(const struct profile *p, const char *path, const char 
 	return choose_no_metric(p, path, wanted);
 }
 
+struct err *choose_check_samples(const struct profile *p, const char *path)
+{
+	if (p->value_count || p->lost_count || !p->counted_count)
+		return NULL;
+	return err_new(
+		"%s has no samples, but counts of paths: culprit report --by=path %s shows them",
+		path, path);
+}
+
 struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,
 			   uint32_t *metric, struct summary *summary, struct buf *notes)
 {
@@ -67,6 +76,8 @@ struct err *choose_profile_without(const char *path, const struct profile_spare 
 		e = wanted && serial_is_wanted(wanted)
 			    ? err_context(serial_add(*profile, metric), "%s", path)
 			    : choose_metric(*profile, path, wanted, metric);
+	if (!e)
+		e = choose_check_samples(*profile, path);
 	if (e)
 		return e;
 	if ((*profile)->shortened)

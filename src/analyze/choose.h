@@ -19,6 +19,9 @@ struct err *choose_metric(const struct profile *profile, const char *path, const
 /* The error that the file has no such metric, only those that it names. */
 struct err *choose_no_metric(const struct profile *profile, const char *path, const char *wanted);
 
+/* An error if the profile has only counts of paths (culprit paths -o): it says what shows them. */
+struct err *choose_check_samples(const struct profile *profile, const char *path);
+
 /* Reads it, chooses the metric (which may be serial time, analyze/serial.h), and sums that up. What makes it
    unreliable is appended to `notes`, a line each. */
 struct err *choose_profile(const char *path, const char *wanted, struct profile **profile,

@@ -53,6 +53,8 @@ static struct err *load(struct run *r)
 		fprintf(stderr, "culprit export: damaged: %s\n", damage);
 	free(damage);
 	r->export.metric = EXPORT_ALL_METRICS;
+	if (!e)
+		e = choose_check_samples(r->profile, o->path);
 	if (!e && o->metric)
 		e = choose_metric(r->profile, o->path, o->metric, &r->export.metric);
 	if (!e)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define NAME "culprit merge: "
+#define FIRST "culprit: " /* begins the summary */
 
 struct options {
 	const char *output;
@@ -44,8 +45,15 @@ static void print_summary(const struct options *o, const struct output *output,
 	struct summary summary;
 	struct buf text = {0};
 	summary_make(profile, 0, &summary);
-	summary_print(&summary, "culprit: ", &text);
-	summary_print_file("culprit: ", o->output, output_size(output), &text);
+	if (profile->counted_count)
+		buf_printf(&text, FIRST "counts of paths of %zu function%s\n",
+			   profile->counted_count, profile->counted_count == 1 ? "" : "s");
+	if (profile->value_count || !profile->counted_count) {
+		summary_print(&summary, FIRST, &text);
+		summary_print_file(FIRST, o->output, output_size(output), &text);
+	} else {
+		outcome_put_paths_file(FIRST, o->output, output, &text);
+	}
 	fputs(buf_text(&text), stderr);
 	buf_free(&text);
 }

@@ -6,6 +6,7 @@
 #include "analyze/summary.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
 #include "profile/output.h"
 #include "profile/profile.h"
@@ -35,6 +36,14 @@ void outcome_put_notes(const char *notes, const char *name, struct buf *out)
 		buf_printf(out, "%*s%.*s\n", (int)strlen(name), "", (int)length, notes);
 		notes += length + (notes[length] == '\n');
 	}
+}
+
+void outcome_put_paths_file(const char *name, const char *path, const struct output *output,
+			    struct buf *out)
+{
+	char size[TERM_UNIT_MAX];
+	buf_printf(out, "%*s%s (%s)   next: culprit report --by=path %s\n", (int)strlen(name), "",
+		   path, term_size(size, output_size(output)), path);
 }
 
 int outcome_check(const char *command, bool json, bool quiet)

@@ -1,34 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `culprit paths`: its options, the run, and what people are told at the end. */
+/* `culprit paths`: its options, the run, and what people are told at the end, or what is written to a profile. */
 #include "base/args.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/outcome.h"
 #include "collect/paths/copier.h"
 #include "collect/paths/counting.h"
+#include "paths/hot.h"
 #include "paths/result.h"
 #include "paths/show.h"
+#include "paths/stored.h"
+#include "profile/output.h"
+#include "profile/profile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME "culprit: "
 #define DEFAULT_LIMIT 10
+#define DEFAULT_COVER 99 /* per cent */
 
 struct paths {
 	struct arg_list functions, modules;
 	uint64_t limit;
 	bool json;
+	const char *output_path; /* NULL: the result is printed */
+	struct output output;
+	struct profile *profile;
+	uint64_t begun_ns;
 	regex_t patterns[ARG_LIST_MAX];
 	size_t pattern_count;
+	const char *hot_path, *cover_text; /* NULL: all functions; DEFAULT_COVER */
+	double cover;                      /* per cent */
+	struct path_choice choice;
+	struct path_hot hot;
 	struct copier *copier;
 	struct counting counting;
 	struct path_result result;
 };
 
-/* ---- the end ---- */
+/* ---- the result ---- */
 
 static struct err *collect(struct paths *p)
 {
@@ -70,11 +86,85 @@ static struct err *print_text(const struct paths *p)
 	return e;
 }
 
+/* ---- a profile ---- */
+
+/* Its directory must be there before the command runs. */
+static struct err *begin_profile(struct paths *p)
+{
+	if (!p->output_path)
+		return NULL;
+	struct err *e = output_open(&p->output, p->output_path);
+	if (!e)
+		e = profile_new(&p->profile);
+	if (e)
+		return e;
+	profile_set_origin(p->profile);
+	p->begun_ns = now_ns();
+	return NULL;
+}
+
+/* Lines, without the newline at the end. */
+static const char *keep_notes(struct profile *profile, const struct buf *notes)
+{
+	struct buf text = {0};
+	if (notes->size)
+		buf_append(&text, notes->data, notes->size - 1);
+	const char *kept = profile_string(profile, buf_text(&text));
+	buf_free(&text);
+	return kept;
+}
+
+static void describe(const struct paths *p, struct profile *profile)
+{
+	struct buf text = {0};
+	for (char **word = p->counting.command; *word; word++)
+		buf_printf(&text, "%s%s", word == p->counting.command ? "" : " ", *word);
+	profile->command = profile_string(profile, buf_text(&text));
+	profile->version = profile_string(profile, CULPRIT_VERSION);
+	profile->note = keep_notes(profile, &p->counting.notes);
+	profile->duration_ns = now_ns() - p->begun_ns;
+	profile->complete = true;
+	buf_free(&text);
+}
+
+static struct err *print_summary(const struct paths *p)
+{
+	struct buf out = {0};
+	const struct path_show show = how(p);
+	struct err *e = path_show_summary(&p->result, &show, &out);
+	if (!e) {
+		outcome_put_paths_file(NAME, p->output_path, &p->output, &out);
+		fputs(buf_text(&out), stderr);
+	}
+	buf_free(&out);
+	return e;
+}
+
+static struct err *write_profile(struct paths *p)
+{
+	describe(p, p->profile);
+	struct err *e = path_result_store(&p->result, p->profile);
+	if (!e)
+		e = output_save_last(&p->output, p->profile);
+	return e ? e : print_summary(p);
+}
+
+/* ---- the end ---- */
+
+static struct err *print(struct paths *p)
+{
+	return p->output_path ? write_profile(p) : p->json ? print_json(p) : print_text(p);
+}
+
 /* That nothing was meant is seen only when the program is there. */
 static struct err *check_any(const struct paths *p)
 {
 	if (p->result.count)
 		return NULL;
+	if (p->hot_path)
+		return err_new(
+			"no function was counted: what ran has none of the %zu that %s chooses",
+			p->hot.count, p->hot_path);
 	return err_new(
 		"no function was counted: %s%s%s",
 		p->functions.count ? "none matches --functions" : "the program has none",
@@ -87,28 +177,50 @@ static int finish(struct paths *p)
 	struct err *e = collect(p);
 	if (!e)
 		e = check_any(p);
+	if (!e && p->hot_path)
+		path_hot_tell(&p->hot, &p->result, &p->counting.notes);
 	if (e)
 		fputs(buf_text(&p->counting.notes), stderr);
 	else
-		e = p->json ? print_json(p) : print_text(p);
+		e = print(p);
 	return e ? cmd_fail("paths", e) : CMD_OK;
 }
 
 /* ---- the run ---- */
 
+static struct err *choose(struct paths *p)
+{
+	p->choice = (struct path_choice){.functions = p->patterns,
+					 .function_count = p->pattern_count,
+					 .modules = p->modules.values,
+					 .module_count = p->modules.count};
+	struct err *e = p->hot_path ? path_hot_open(p->hot_path, p->cover, &p->choice, &p->hot)
+				    : NULL;
+	p->choice.places = p->hot.places;
+	p->choice.place_count = p->hot.count;
+	return e;
+}
+
+static struct err *begin(struct paths *p)
+{
+	struct err *e = choose(p);
+	if (!e)
+		e = copier_open(&(struct copier_options){.choice = p->choice}, &p->copier);
+	p->counting.context = p->copier;
+	return e ? e : begin_profile(p);
+}
+
 static int run(struct paths *p)
 {
-	const struct copier_options options = {.choice = {.functions = p->patterns,
-							  .function_count = p->pattern_count,
-							  .modules = p->modules.values,
-							  .module_count = p->modules.count}};
-	struct err *e = copier_open(&options, &p->copier);
-	p->counting.context = p->copier;
+	struct err *e = begin(p);
 	if (!e)
 		e = counting_run(&p->counting);
 	fflush(stdout);
 	int status = e ? cmd_fail("paths", e) : finish(p);
 	path_result_free(&p->result);
+	profile_free(p->profile);
+	output_close(&p->output);
+	path_hot_close(&p->hot);
 	counting_free(&p->counting);
 	copier_close(p->copier);
 	return status == CMD_OK ? counting_exit(&p->counting) : status;
@@ -128,6 +240,24 @@ static int read_patterns(struct paths *p)
 	return status;
 }
 
+/* -1 to go on. */
+static int check_hot(struct paths *p)
+{
+	char *end;
+	p->cover = DEFAULT_COVER;
+	if (!p->hot_path)
+		return p->cover_text ? cmd_misused("paths", "--cover is for --hot") : -1;
+	if (p->cover_text) {
+		p->cover = strtod(p->cover_text, &end);
+		end += *end == '%';
+		if (end == p->cover_text || *end || !(p->cover > 0 && p->cover <= 100))
+			return cmd_misused("paths",
+					   "--cover takes a per cent up to 100, not '%.64s'",
+					   p->cover_text);
+	}
+	return options_profile("paths", p->hot_path);
+}
+
 static int check(struct paths *p, const struct args *args)
 {
 	if (args->count)
@@ -136,10 +266,17 @@ static int check(struct paths *p, const struct args *args)
 				   args->operands[0]);
 	if (!p->counting.command)
 		return cmd_misused("paths", "which command? It stands after --");
+	if (p->output_path && (!*p->output_path || !strcmp(p->output_path, "-")))
+		return cmd_misused("paths", "-o needs the name of a file");
+	if (p->output_path && p->json)
+		return cmd_misused("paths",
+				   "-o or --json, not both: culprit report --by=path --json "
+				   "prints what is in a file");
 	for (size_t i = 0; i < p->modules.count; i++)
 		if (!*p->modules.values[i])
 			return cmd_misused("paths", "--module needs the name of a file");
-	return read_patterns(p);
+	int status = check_hot(p);
+	return status < 0 ? read_patterns(p) : status;
 }
 
 int cmd_paths(int argc, char **argv)
@@ -154,6 +291,13 @@ int cmd_paths(int argc, char **argv)
 		{0, "module", "MODULE",
 		 "functions of this file, by path or name (libm), instead of the program's; repeatable",
 		 ARG_LIST, &p.modules},
+		{0, "hot", "FILE", "only the functions that take the CPU time, by a profile",
+		 ARG_STRING, &p.hot_path},
+		{0, "cover", "PCT", "those with so much of the samples in the modules (99)",
+		 ARG_STRING, &p.cover_text},
+		{'o', "output", "FILE",
+		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
+		 ARG_STRING, &p.output_path},
 		{0, "limit", "N", "show N paths of a function (10); 0: all", ARG_U64, &p.limit},
 		{0, "json", NULL, "print JSON", ARG_FLAG, &p.json},
 		{0},
@@ -165,10 +309,13 @@ int cmd_paths(int argc, char **argv)
 			"Counts each path through the functions of a program: which ways the code goes, "
 			"exactly.",
 		.options = options,
-		.examples = "  culprit paths -- ./app input\n"
-			    "  culprit paths --functions '^parse' -- ./app input\n"
-			    "  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
-			    "  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
+		.examples =
+			"  culprit paths -- ./app input\n"
+			"  culprit paths --functions '^parse' -- ./app input\n"
+			"  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
+			"  culprit record ./app input && culprit paths --hot culprit.prof -- ./app input\n"
+			"  culprit paths -o paths.prof -- ./app input\n"
+			"  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
 	};
 	while (own < argc && strcmp(argv[own], "--"))
 		own++;

@@ -5,6 +5,7 @@
  */
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/report_paths.h"
 #include "analyze/choose.h"
 
 #include "analyze/attribution.h"
@@ -63,6 +64,8 @@ static const struct {
 	{BY_FUNCTION, GROUP_THREAD}, {BY_FUNCTION, GROUP_PROCESS}, {BY_FUNCTION, GROUP_RANK},
 	{BY_FUNCTION, GROUP_REASON},
 };
+#define BY_PATH 10 /* the one after those; cmd/report_paths.h shows it */
+#define LIMIT_UNTOLD UINT64_MAX
 
 #define VIEW_UNTOLD -1
 #define VIEW_WAITS (VIEW_FLAT + 1) /* as it stands in help */
@@ -501,14 +504,24 @@ static int choose_brief(struct options *o)
 	return -1;
 }
 
-static int run(struct options *o, const struct args *args)
+/* What paths are shown with; -1 to go on. */
+static int check_by_path(const struct options *o)
 {
-	struct report r = {.o = o};
-	int status = read_min(o);
-	if (status >= 0)
+	bool more = o->view != VIEW_UNTOLD || o->metric || o->min_text || o->thread || o->process ||
+		    o->full || o->brief || o->hot_path || o->links || o->depth || o->no_inline ||
+		    o->no_loops || o->full_names || o->debuginfod;
+	return more ? cmd_misused("report", "with --by=path, there are only --limit, --focus, "
+					    "--ignore, --json and --no-pager")
+		    : -1;
+}
+
+/* -1 to go on. */
+static int check_options(struct options *o)
+{
+	int status = o->by == BY_PATH ? check_by_path(o) : read_min(o);
+	if (status >= 0 || o->by == BY_PATH)
 		return status;
-	if (args->count > 1)
-		return cmd_misused("report", "one file at a time");
+	o->limit = o->limit == LIMIT_UNTOLD ? 0 : o->limit;
 	bool by_loop = by_choices[o->by].by == BY_LOOP;
 	if (o->view == VIEW_UNTOLD)
 		o->view = by_loop && !o->hot_path ? VIEW_FLAT : VIEW_TREE;
@@ -518,7 +531,27 @@ static int run(struct options *o, const struct args *args)
 		return cmd_misused("report", "--view=waits has threads as its rows, without --by");
 	if (o->hot_path && o->view != VIEW_TREE)
 		return cmd_misused("report", "--hot-path is for --view=tree");
-	status = choose_brief(o);
+	return choose_brief(o);
+}
+
+static int report_by_path(const struct report *r)
+{
+	const struct options *o = r->o;
+	return report_paths(&(struct report_paths_options){
+		.path = o->path,
+		.limit = o->limit == LIMIT_UNTOLD ? REPORT_PATHS_LIMIT : o->limit,
+		.focus = o->focus ? &r->focus : NULL,
+		.ignore = o->ignore ? &r->ignore : NULL,
+		.json = o->json,
+		.pager = !o->no_pager});
+}
+
+static int run(struct options *o, const struct args *args)
+{
+	struct report r = {.o = o};
+	if (args->count > 1)
+		return cmd_misused("report", "one file at a time");
+	int status = check_options(o);
 	if (status >= 0)
 		return status;
 	o->path = args->count ? args->operands[0] : DEFAULT_FILE;
@@ -529,7 +562,7 @@ static int run(struct options *o, const struct args *args)
 		return status;
 	status = options_pattern("report", "ignore", o->ignore, &r.ignore);
 	if (status < 0)
-		status = report(&r);
+		status = o->by == BY_PATH ? report_by_path(&r) : report(&r);
 	if (o->focus)
 		regfree(&r.focus);
 	if (o->ignore && status != CMD_USAGE)
@@ -539,13 +572,14 @@ static int run(struct options *o, const struct args *args)
 
 int cmd_report(int argc, char **argv)
 {
-	struct options o = {.view = VIEW_UNTOLD};
+	struct options o = {.view = VIEW_UNTOLD, .limit = LIMIT_UNTOLD};
 	const struct arg options[] = {
 		{0, "view", "tree|callers|flat|waits",
 		 "top-down; the callers of each function; a list; who waited for whom", ARG_CHOICE,
 		 &o.view},
-		{0, "by", "function|loop|line|file|module|insn|thread|process|rank|reason",
-		 "what rows are; the last four have functions below them", ARG_CHOICE, &o.by},
+		{0, "by", "function|loop|line|file|module|insn|thread|process|rank|reason|path",
+		 "what rows are; thread to reason have functions below them; path: of culprit paths -o",
+		 ARG_CHOICE, &o.by},
 		{0, "metric", "M", "another event than the first, by name or number", ARG_STRING,
 		 &o.metric},
 		{0, "min", "PCT", "leave out what has less; 0.5 by default, 0 with --json",

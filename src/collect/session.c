@@ -7,13 +7,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/cpu_id.h"
 #include "base/err.h"
 #include "base/term.h"
 #include "base/file_limit.h"
@@ -93,19 +91,7 @@ static struct err *start_ticking(struct session *s)
 static void describe(struct session *s)
 {
 	struct profile *p = s->recording.harvest.profile;
-	struct utsname system;
-	char cpu[CPU_ID_MAX];
-	char *directory = getcwd(NULL, 0);
-	if (!uname(&system)) {
-		p->host = profile_string(p, system.nodename);
-		p->kernel = profile_string(p, system.release);
-		p->machine = profile_string(p, system.machine);
-	}
-	cpu_id(cpu);
-	p->cpu = profile_string(p, cpu);
-	p->directory = profile_string(p, directory ? directory : "");
-	free(directory);
-	p->start_time = (uint64_t)time(NULL);
+	profile_set_origin(p);
 	s->stolen_ns = steal_ns();
 	p->hz = s->recording.options.hz;
 	p->unwind = s->recording.options.frame_pointers ? UNWIND_POINTERS

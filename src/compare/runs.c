@@ -71,9 +71,12 @@ static struct err *add(struct runs *r, struct run *run, const struct profile *p,
 {
 	bool first = run == r->all;
 	uint32_t metric = 0;
-	struct err *e = !p->metric_count ? err_new("%s has no samples", run->path)
-			: first          ? choose_metric(p, run->path, wanted, &metric)
-					 : find(r, p, run->path, &metric);
+	struct err *e = choose_check_samples(p, run->path);
+	if (e)
+		return e;
+	e = !p->metric_count ? err_new("%s has no samples", run->path)
+	    : first          ? choose_metric(p, run->path, wanted, &metric)
+			     : find(r, p, run->path, &metric);
 	if (e)
 		return e;
 	if (first) {

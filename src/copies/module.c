@@ -197,9 +197,11 @@ static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *
 
 static bool is_wanted(const struct maker *m, uint32_t procedure)
 {
-	return !refusal_leaves_out(&m->original, procedure) &&
-	       path_choice_has_function(m->in->choice,
-					m->original.extents.procedures[procedure].name);
+	const struct extents *extents = &m->original.extents;
+	return path_choice_has_place(m->in->choice, m->in->path,
+				     extents_start(extents, procedure)) &&
+	       !refusal_leaves_out(&m->original, procedure) &&
+	       path_choice_has_function(m->in->choice, extents->procedures[procedure].name);
 }
 
 static struct err *take_items(struct maker *m)

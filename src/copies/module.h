@@ -39,6 +39,7 @@ struct path_module {
 struct path_module_input {
 	struct image *image;
 	const struct path_choice *choice;
+	const char *path;     /* of the module, for the choice */
 	const char *name;     /* of the object */
 	uint64_t base, bias;  /* as in struct object_input */
 	uint64_t first_word;  /* counters from here on are ours */

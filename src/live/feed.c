@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyze/choose.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -58,6 +59,13 @@ static struct err *read_file(struct feed *s, struct profile **profile)
 		s->seen = (struct stat){0};
 	struct err *e = profile_read(s->path, profile, &damage);
 	free(damage);
+	if (e)
+		return e;
+	e = choose_check_samples(*profile, s->path);
+	if (e) {
+		profile_free(*profile);
+		*profile = NULL;
+	}
 	return e;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/path.h"
 #include "image/names.h"
 
@@ -17,8 +18,44 @@ static bool is_called(const char *path, const char *text)
 	return !strcmp(file, text) || (stem && strlen(text) == stem && !memcmp(file, text, stem));
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct path_place *x = a, *y = b;
+	int order = strcmp(x->module, y->module);
+	return order ? order : x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+void path_places_sort(struct path_place *places, size_t count)
+{
+	if (count)
+		qsort(places, count, sizeof *places, by_place);
+}
+
+/* The first place that is not before this one. */
+static size_t place_after(const struct path_choice *choice, const struct path_place *place)
+{
+	return FIRST_NOT(i, choice->place_count, by_place(&choice->places[i], place) < 0);
+}
+
+/* Whether there are places in the file. */
+static bool has_places(const struct path_choice *choice, const char *path)
+{
+	size_t i = place_after(choice, &(struct path_place){path, 0});
+	return i < choice->place_count && !strcmp(choice->places[i].module, path);
+}
+
+bool path_choice_has_place(const struct path_choice *choice, const char *path, uint64_t entry)
+{
+	struct path_place place = {path, entry};
+	size_t i = choice->places ? place_after(choice, &place) : 0;
+	return !choice->places ||
+	       (i < choice->place_count && !by_place(&choice->places[i], &place));
+}
+
 bool path_choice_has_module(const struct path_choice *choice, const char *path, bool program)
 {
+	if (choice->places && !has_places(choice, path))
+		return false;
 	bool found = program && !choice->module_count;
 	for (size_t i = 0; i < choice->module_count && !found; i++) {
 		const char *text = choice->modules[i];

@@ -424,6 +424,82 @@ void numbering_free(struct numbering *numbering)
 	*numbering = (struct numbering){0};
 }
 
+/* ---- a numbering that was made before ---- */
+
+/* Counts the ways on from all blocks of one start. The graph is foreign. */
+static struct err *count_ways(struct maker *m, uint32_t start)
+{
+	const struct graph *g = m->graph;
+	size_t depth = 0;
+	if (m->colour[start] == BLACK)
+		return NULL;
+	m->stack[depth++] = start;
+	m->colour[start] = GREY;
+	while (depth) {
+		uint32_t block = m->stack[depth - 1];
+		if (m->next[block] == g->blocks[block].count) {
+			m->n->ways[block] = ways_from(m->n, block);
+			if (m->n->ways[block] > m->most)
+				return err_new("too many paths");
+			m->colour[block] = BLACK;
+			depth--;
+			continue;
+		}
+		uint32_t edge = g->blocks[block].first + m->next[block]++;
+		uint32_t to = g->edges[edge].to;
+		if (m->n->edges[edge].cut || m->colour[to] == BLACK)
+			continue;
+		if (m->colour[to] == GREY)
+			return err_new("paths that go in a circle");
+		m->colour[to] = GREY;
+		m->stack[depth++] = to;
+	}
+	return NULL;
+}
+
+static struct err *restore(struct maker *m, const uint32_t *starts, size_t count)
+{
+	struct numbering *n = m->n;
+	struct err *e = NULL;
+	for (size_t i = 0; i < count && !e; i++) {
+		e = m->start_of[starts[i]] ? err_new("a start twice") : count_ways(m, starts[i]);
+		add_start(m, starts[i]);
+		if (e || m->failed)
+			return e ? e : err_new("out of memory");
+		n->starts[i].first = n->path_count;
+		n->path_count += n->ways[starts[i]];
+		if (n->path_count > m->most)
+			e = err_new("too many paths");
+	}
+	return e;
+}
+
+struct err *numbering_restore(const struct graph *graph, const bool *cuts, const uint32_t *starts,
+			      size_t start_count, uint64_t most, struct numbering *out)
+{
+	size_t blocks = graph->block_count;
+	struct maker m = {.n = out, .graph = graph, .most = most};
+	*out = (struct numbering){.graph = graph,
+				  .edges = calloc(graph->edge_count + 1, sizeof *out->edges),
+				  .ways = calloc(blocks + 1, sizeof *out->ways)};
+	m.colour = calloc(blocks + 1, sizeof *m.colour);
+	m.stack = calloc(blocks + 1, sizeof *m.stack);
+	m.next = calloc(blocks + 1, sizeof *m.next);
+	m.start_of = calloc(blocks + 1, sizeof *m.start_of);
+	bool good = out->edges && out->ways && m.colour && m.stack && m.next && m.start_of;
+	for (size_t i = 0; i < graph->edge_count && good; i++) {
+		const struct graph_edge *e = &graph->edges[i];
+		out->edges[i].cut = cuts[i];
+		out->edges[i].thrown = cuts[i] && e->kind == EDGE_LANDING &&
+				       numbering_leaves(graph, e->from);
+	}
+	struct err *e = good ? restore(&m, starts, start_count) : err_new("out of memory");
+	forget(&m);
+	if (e)
+		numbering_free(out);
+	return e;
+}
+
 /* ---- decoding ---- */
 
 /* The way on from a block for the path with the number `*rest` from there on. *rest becomes the number from the next

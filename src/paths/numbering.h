@@ -58,6 +58,12 @@ struct numbering {
 struct err *numbering_make(const struct numbering_input *input, struct numbering *out);
 void numbering_free(struct numbering *numbering);
 
+/* Makes a numbering again, as it was, for telling paths: of its cuts (one for each edge) and the blocks of its starts, in their
+   order. What code adds to the sum is not known, so this is 0, and `leave` and `behind` are NULL. An error if edges that are
+   not cut go in a circle, or if there are more paths than `most`. */
+struct err *numbering_restore(const struct graph *graph, const bool *cuts, const uint32_t *starts,
+			      size_t start_count, uint64_t most, struct numbering *out);
+
 /* Whether the procedure can be left at the end of a block. */
 bool numbering_leaves(const struct graph *graph, uint32_t block);
 

@@ -78,7 +78,8 @@ static struct err *measure(struct ranked_function *r)
 	if (!r->lengths)
 		return err_new("out of memory");
 	for (size_t i = 0; i < g->block_count; i++) {
-		r->lengths[i] = path_block_length(r->file, &g->blocks[i]);
+		r->lengths[i] = r->function->lengths ? r->function->lengths[i]
+						     : path_block_length(r->file, &g->blocks[i]);
 		r->instructions += r->flow.blocks[i] * r->lengths[i];
 	}
 	return NULL;
@@ -118,7 +119,7 @@ static struct err *rank(struct ranking *all, const struct path_result *result,
 		all->refused++;
 		return NULL;
 	}
-	r->file = path_files_get(&all->files, f->module);
+	r->file = path_files_get(&all->files, f);
 	struct err *e = flow_check(f, result->forks, &r->flow);
 	if (!e)
 		e = measure(r);

@@ -11,6 +11,8 @@ void path_function_free(struct path_function *f)
 {
 	free(f->name);
 	free(f->module);
+	free(f->build_id);
+	free(f->lengths);
 	free(f->counts);
 	numbering_free(&f->numbering);
 	graph_free(&f->graph);
@@ -50,6 +52,11 @@ struct err *path_result_add(struct path_result *r, struct path_function *f)
 
 /* ---- the same function of several programs ---- */
 
+static int by_text(const char *x, const char *y)
+{
+	return strcmp(x ? x : "", y ? y : "");
+}
+
 static int by_place(const void *a, const void *b)
 {
 	const struct path_function *x = a, *y = b;
@@ -58,16 +65,19 @@ static int by_place(const void *a, const void *b)
 		return order;
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	return (x->state > y->state) - (x->state < y->state);
+	if (x->state != y->state)
+		return x->state < y->state ? -1 : 1;
+	order = by_text(x->build_id, y->build_id);
+	return order ? order : by_text(x->reason, y->reason);
 }
 
 /* A file may have been replaced by another one meanwhile. */
 static bool is_same(const struct path_function *x, const struct path_function *y)
 {
-	if (x->address != y->address || x->state != y->state || strcmp(x->module, y->module))
+	if (by_place(x, y))
 		return false;
 	if (x->state == PATH_REFUSED)
-		return x->reason == y->reason;
+		return true;
 	const struct graph *g = &x->graph, *h = &y->graph;
 	if (x->numbering.path_count != y->numbering.path_count ||
 	    g->block_count != h->block_count || g->edge_count != h->edge_count)
@@ -105,6 +115,18 @@ void path_result_join(struct path_result *r)
 		else if (count++ < i)
 			r->functions[count - 1] = *f;
 	}
+	r->count = count;
+	repair(r);
+}
+
+void path_result_keep(struct path_result *r, const bool *keep)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < r->count; i++)
+		if (!keep[i])
+			path_function_free(&r->functions[i]);
+		else if (count++ < i)
+			r->functions[count - 1] = r->functions[i];
 	r->count = count;
 	repair(r);
 }

@@ -16,14 +16,18 @@ enum path_state {
 };
 
 struct path_function {
-	char *name;         /* as symbols have it, not demangled; "" if it has none */
-	char *module;       /* the path of its file */
+	char *name;     /* as symbols have it, not demangled; "" if it has none */
+	char *module;   /* the path of its file */
+	char *build_id; /* of that file, in hexadecimal; NULL or "": not known */
+	uint64_t
+		until; /* seconds since 1970: a file without one that was written later is another one; 0: not known */
 	uint64_t address;   /* its entry, in the addresses of the file */
 	uint8_t state;      /* enum path_state */
-	const char *reason; /* static */
+	const char *reason; /* whoever made the function owns that */
 	/* The rest is of those that are PATH_EXACT. */
 	struct graph graph;
 	struct numbering numbering; /* of that graph */
+	uint32_t *lengths;          /* by block: its instructions; NULL: to be seen in the file */
 	uint64_t entries;           /* how often it was called */
 	uint64_t *counts; /* how often each path was taken: numbering.path_count numbers */
 	uint64_t
@@ -43,5 +47,7 @@ struct path_result {
 struct err *path_result_add(struct path_result *result, struct path_function *function);
 /* Makes functions that are the same one: counted in several programs, with equal paths. */
 void path_result_join(struct path_result *result);
+/* Removes the functions whose `keep` is false; there is one for each. */
+void path_result_keep(struct path_result *result, const bool *keep);
 void path_function_free(struct path_function *function);
 void path_result_free(struct path_result *result);

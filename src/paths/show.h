@@ -15,6 +15,9 @@ struct path_show {
 	const char *notes; /* lines that come after those; NULL: none */
 };
 
+/* Appends what does not add up, and a summary. */
+struct err *path_show_summary(const struct path_result *result, const struct path_show *show,
+			      struct buf *out);
 /* Appends what does not add up, a summary, the functions, and the paths of the costliest ones. */
 struct err *path_show_text(const struct path_result *result, const struct path_show *show,
 			   struct buf *out);

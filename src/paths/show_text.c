@@ -115,7 +115,8 @@ static struct err *put_reasons(const struct ranking *r, struct buf *out)
 		return err_new("out of memory");
 	size_t count = count_reasons(r, reasons);
 	for (size_t i = 0; i < count; i++) {
-		buf_printf(out, i ? ", %zu %s" : "%zu %s", reasons[i].count, reasons[i].text);
+		buf_printf(out, i ? ", %zu " : "%zu ", reasons[i].count);
+		buf_put_clean(out, reasons[i].text, strlen(reasons[i].text));
 		put_refused(r, &reasons[i], out);
 	}
 	free(reasons);
@@ -217,6 +218,21 @@ static void put_table(const struct ranking *r, uint64_t limit, struct buf *out)
 	if (shown < called)
 		buf_printf(out, " and %zu more functions that were called (--limit 0 shows all)\n",
 			   called - shown);
+}
+
+struct err *path_show_summary(const struct path_result *result, const struct path_show *show,
+			      struct buf *out)
+{
+	struct ranking r;
+	struct err *e = ranking_make(result, &r);
+	if (e)
+		return e;
+	put_problems(&r, show->name, out);
+	e = put_summary(result, &r, show, out);
+	if (!e && out->failed)
+		e = err_new("out of memory");
+	ranking_free(&r);
+	return e;
 }
 
 struct err *path_show_text(const struct path_result *result, const struct path_show *show,

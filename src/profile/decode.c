@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/sum.h"
+#include "profile/counted.h"
 #include "profile/edges.h"
 #include "profile/own.h"
 #include "profile/timeline_file.h"
@@ -518,6 +519,8 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 		return read_wakes(d, c);
 	case FORMAT_EDGES:
 		return edges_read(d, c);
+	case FORMAT_PATHS:
+		return counted_read(d, c);
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "profile/counted.h"
 #include "profile/edges.h"
 #include "profile/format.h"
 #include "profile/own.h"
@@ -352,6 +353,17 @@ static void put_edges(struct encoder *e)
 	e->totals[FORMAT_EDGES] = e->p->edge_count;
 }
 
+static void put_counted(struct encoder *e)
+{
+	const struct profile_counted *functions = e->p->counted;
+	for (size_t left = e->p->counted_count, n; left && !e->raw.failed;
+	     left -= n, functions += n) {
+		n = counted_put(&e->raw, functions, left);
+		put_section(e, FORMAT_PATHS);
+	}
+	e->totals[FORMAT_PATHS] = e->p->counted_count;
+}
+
 static void put_end(struct encoder *e)
 {
 	format_put_number(&e->raw, e->sections);
@@ -382,6 +394,7 @@ static void put_all(struct encoder *e)
 	put_spans(e);
 	put_wakes(e);
 	put_edges(e);
+	put_counted(e);
 	put_end(e);
 }
 

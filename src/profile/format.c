@@ -96,6 +96,6 @@ const struct format_field format_fields[] = {
 	{"delivery", FIELD_U64, AT(delivery_ns)}, {"unwind", FIELD_U32, AT(unwind)},
 	{"complete", FIELD_BOOL, AT(complete)},   {"timeline", FIELD_BOOL, AT(timed)},
 	{"untimed", FIELD_U64, AT(untimed)},      {"cpu", FIELD_TEXT, AT(cpu)},
-	{"stolen", FIELD_U64, AT(stolen_ns)},
+	{"stolen", FIELD_U64, AT(stolen_ns)},     {"forks", FIELD_U64, AT(forks)},
 };
 const size_t format_field_count = sizeof format_fields / sizeof format_fields[0];

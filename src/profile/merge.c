@@ -190,6 +190,11 @@ static struct err *merge_tree(struct merge *m)
 		x.module = m->modules[x.module];
 		e = profile_edge(m->into, &x);
 	}
+	for (size_t i = 0; i < from->counted_count && !e; i++) {
+		struct profile_counted f = from->counted[i];
+		f.module = m->modules[f.module];
+		e = profile_count_paths(m->into, &f);
+	}
 	for (size_t i = 0; i < from->lost_count && !e; i++)
 		e = profile_lose(m->into, from->lost[i].reason, from->lost[i].count);
 	return e;
@@ -244,6 +249,7 @@ static void merge_info(struct profile *into, const struct profile *from, bool fi
 	into->timed |= from->timed;
 	into->untimed = sum_add(into->untimed, from->untimed);
 	into->stolen_ns = sum_add(into->stolen_ns, from->stolen_ns);
+	into->forks = sum_add(into->forks, from->forks);
 	if (first)
 		into->unwind = from->unwind;
 	into->complete = (first || into->complete) && from->complete;

@@ -27,14 +27,16 @@ struct profile_private {
 
 	/* Allocated elements of the public arrays. */
 	size_t module_room, metric_room, process_room, thread_room, node_room, value_room,
-		span_room, wake_room, edge_room, lost_room;
+		span_room, wake_room, edge_room, counted_room, lost_room;
 
 	/* Of the first `hashed` nodes. A profile that is only looked at needs none. */
 	struct node_slot *slots; /* a power of two */
 	size_t slot_room, hashed;
 
-	size_t settled; /* the first of the values that are in order, each key once */
-	size_t ordered; /* the same of the spans */
+	size_t settled;         /* the first of the values that are in order, each key once */
+	size_t ordered;         /* the same of the spans */
+	size_t counted_settled; /* so many functions with paths are in order, each once */
+	uint64_t path_sum;      /* their paths */
 };
 
 /* `items` with room for one more than `count` elements, moved if need be; NULL without memory
@@ -58,6 +60,10 @@ void own_settle_wakes(struct profile *p);
 /* edges.c. Adds an edge without looking at its modules. */
 struct err *own_append_edge(struct profile *p, const struct profile_edge *edge);
 void own_settle_edges(struct profile *p);
+/* counted.c. Takes the function's graph and paths, also if there is no memory. */
+struct err *own_append_counted(struct profile *p, struct profile_counted *function);
+struct err *own_settle_counted(struct profile *p);
+void own_free_counted(struct profile *p);
 /* Adds a name to a module; the caller keeps them ascending. */
 struct err *own_append_name(struct profile *p, uint32_t module, const struct profile_name *name);
 /* Adds those of an equal module of another profile. */

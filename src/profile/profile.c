@@ -63,6 +63,7 @@ void profile_free(struct profile *p)
 	free(p->spans);
 	free(p->wakes);
 	free(p->edges);
+	own_free_counted(p);
 	free(p->lost);
 	own_strings_free(p->own);
 	free(p->own->slots);

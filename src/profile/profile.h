@@ -10,7 +10,7 @@
  * into modules, threads, processes, metrics and nodes are in range (checked by
  * profile_read). Module 0 is "no module".
  *
- * Counting appends; `values`, `spans`, `wakes` and `edges` are ordered, each key once, after profile_settle (and
+ * Counting appends; `values`, `spans`, `wakes`, `edges` and `counted` are ordered, each key once, after profile_settle (and
  * after profile_read, profile_parse, profile_write and profile_pack). profile_child and
  * the others that add may move the arrays.
  */
@@ -29,11 +29,15 @@ struct profile;
 #define PROFILE_LOST_MAX 1024 /* further reasons are counted as "other" */
 #define PROFILE_NODE_MAX (1u << 25)
 #define PROFILE_VALUE_MAX (1u << 26)
-#define PROFILE_SPAN_MAX (1u << 20)   /* more become fewer: see profile_time */
-#define PROFILE_WAKE_MAX (1u << 20)   /* of more, it is not known who woke */
-#define PROFILE_EDGE_MAX (1u << 21)   /* more are left out */
-#define PROFILE_TABLE_MAX (1u << 24)  /* modules, processes, threads; names of all modules */
-#define PROFILE_STRING_MAX (1u << 20) /* bytes; what is longer is cut */
+#define PROFILE_SPAN_MAX (1u << 20)     /* more become fewer: see profile_time */
+#define PROFILE_WAKE_MAX (1u << 20)     /* of more, it is not known who woke */
+#define PROFILE_EDGE_MAX (1u << 21)     /* more are left out */
+#define PROFILE_COUNTED_MAX (1u << 22)  /* functions whose paths were counted */
+#define PROFILE_PATH_MAX (1u << 20)     /* paths of a function that were taken */
+#define PROFILE_PATH_SUM_MAX (1u << 26) /* of all functions of a file */
+#define PROFILE_GRAPH_MAX (1u << 24)    /* bytes of what says how a function is made */
+#define PROFILE_TABLE_MAX (1u << 24)    /* modules, processes, threads; names of all modules */
+#define PROFILE_STRING_MAX (1u << 20)   /* bytes; what is longer is cut */
 
 enum profile_module_kind {
 	PROFILE_NONE, /* code of no module; with the path "(lost)": of one that was damaged */
@@ -152,6 +156,24 @@ struct profile_edge {
 	uint64_t count;
 };
 
+/* A function whose paths were counted, or that was to be. Ordered by module, address, reason and graph. */
+struct profile_path {
+	uint64_t number, count; /* at least 1 */
+};
+struct profile_counted {
+	uint32_t module;
+	uint64_t address;   /* its entry, of the module */
+	const char *name;   /* as symbols have it, or "" */
+	const char *reason; /* why it was refused, and the rest is empty; "": it was counted */
+	uint64_t entries;   /* calls */
+	uint64_t unknown;   /* paths of which it is not known which ones they were */
+	uint8_t *
+		graph; /* its blocks, edges and cuts, as doc/format.md says: paths/graph_bytes.h reads it */
+	size_t graph_size;
+	struct profile_path *paths; /* those that were taken, ascending by number */
+	size_t path_count;
+};
+
 /* Samples that are in no tree, by reason. */
 struct profile_lost {
 	const char *reason;
@@ -175,6 +197,7 @@ struct profile {
 	bool timed;       /* a time line was asked for */
 	uint64_t
 		untimed; /* samples that are not on it: there was no room, or they came while it was read */
+	uint64_t forks;     /* processes that were forked while paths were counted */
 	uint64_t coarse_us; /* shorter whiles of the time line were joined; 0: none */
 
 	struct profile_module *modules;
@@ -195,6 +218,8 @@ struct profile {
 	size_t wake_count;
 	struct profile_edge *edges;
 	size_t edge_count;
+	struct profile_counted *counted;
+	size_t counted_count;
 	struct profile_lost *lost;
 	size_t lost_count;
 
@@ -206,6 +231,9 @@ struct err *profile_new(struct profile **out);
 void profile_free(struct profile *profile); /* NULL is fine */
 /* When the recording ended, in seconds since 1970; 0: not known. */
 uint64_t profile_end(const struct profile *profile);
+
+/* Says where it is made, and when: on this host, in this directory, from now on. */
+void profile_set_origin(struct profile *profile);
 
 /* A string of the profile's own, equal ones once; never NULL ("" where memory runs out). */
 const char *profile_string(struct profile *profile, const char *text);
@@ -240,6 +268,9 @@ struct err *profile_count(struct profile *p, uint32_t node, uint32_t thread, uin
 struct err *profile_wake(struct profile *p, const struct profile_wake *wake);
 /* Adds to an edge. Nothing is added where its count is 0. */
 struct err *profile_edge(struct profile *p, const struct profile_edge *edge);
+/* Adds a function whose paths were counted, with copies of all it has. Functions with the same graph at the same place are one,
+   after profile_settle. */
+struct err *profile_count_paths(struct profile *p, const struct profile_counted *function);
 /* Moves the values of a metric from node i to to[i], of the first `count` nodes; 0: they stay. */
 struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to, size_t count);
 /* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In

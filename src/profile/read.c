@@ -32,6 +32,7 @@ static const char *const table_names[FORMAT_TYPES] = {
 	[FORMAT_SPANS] = "parts of the time line",
 	[FORMAT_WAKES] = "wakes",
 	[FORMAT_EDGES] = "edges",
+	[FORMAT_PATHS] = "functions with paths",
 };
 
 /* Whether these can be the first bytes of a profile; one with a damaged header can still be. */

@@ -82,6 +82,8 @@ static void add_modules(struct decoder *d)
 		refer(d, &d->modules, d->p->edges[i].begin_module);
 		refer(d, &d->modules, d->p->edges[i].module);
 	}
+	for (size_t i = 0; i < d->p->counted_count; i++)
+		refer(d, &d->modules, d->p->counted[i].module);
 	limit_missing(d, &d->modules, FORMAT_MODULES, PROFILE_TABLE_MAX);
 	for (size_t i = 0; i < d->modules.stand_in_count && !d->error; i++)
 		d->error = profile_add_module(d->p, &lost, &index);
@@ -252,6 +254,24 @@ static void renumber_edges(struct decoder *d)
 	p->edge_count = kept;
 }
 
+static void renumber_counted(struct decoder *d)
+{
+	struct profile *p = d->p;
+	size_t kept = 0;
+	for (size_t i = 0; i < p->counted_count; i++) {
+		struct profile_counted f = p->counted[i];
+		if (renumber(&d->modules, &f.module)) {
+			p->counted[kept++] = f;
+			continue;
+		}
+		free(f.graph);
+		free(f.paths);
+		d->tables[FORMAT_PATHS].got--;
+		decode_complain(d, FORMAT_PATHS, "malformed");
+	}
+	p->counted_count = kept;
+}
+
 static bool renumber_rest(struct decoder *d)
 {
 	struct profile *p = d->p;
@@ -278,6 +298,7 @@ bool decode_references(struct decoder *d)
 	renumber_spans(d);
 	renumber_wakes(d);
 	renumber_edges(d);
+	renumber_counted(d);
 	if (!renumber_rest(d))
 		d->error = err_new("more is missing than can be made up for");
 	else

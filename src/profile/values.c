@@ -150,6 +150,8 @@ struct err *profile_settle(struct profile *p)
 	struct err *e = settle_values(p);
 	own_settle_wakes(p);
 	own_settle_edges(p);
+	if (!e)
+		e = own_settle_counted(p);
 	return e ? e : own_settle_spans(p);
 }
 

@@ -3,7 +3,7 @@
  * Profiles. After a first byte that is even the rest is a file. After an odd
  * one it is a list of sections (type, flags, two bytes of length, contents), of
  * which a file with right checksums is made, so that what is inside is reached.
- * What can be read is written, read again and must be the same.
+ * What can be read is written, read again and must be the same. Paths that were counted are told.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -12,6 +12,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "paths/flow_check.h"
+#include "paths/result.h"
+#include "paths/stored.h"
+#include "paths/way_ends.h"
+#include "paths/ways.h"
 #include "profile/format.h"
 #include "profile/profile.h"
 
@@ -66,6 +71,13 @@ static void check(const struct profile *p)
 			(v[-1].thread < v->thread ||
 			 (v[-1].thread == v->thread && v[-1].metric < v->metric))));
 	}
+	for (size_t i = 0; i < p->counted_count; i++) {
+		const struct profile_counted *f = &p->counted[i];
+		assert(f->module < p->module_count && !*f->reason == !!f->graph_size);
+		for (size_t k = 0; k < f->path_count; k++)
+			assert(f->paths[k].count &&
+			       (!k || f->paths[k - 1].number < f->paths[k].number));
+	}
 	assert(p->span_count <= PROFILE_SPAN_MAX);
 	for (size_t i = 0; i < p->span_count; i++) {
 		const struct profile_span *s = &p->spans[i];
@@ -106,6 +118,52 @@ static void check_merge(const struct profile *p)
 	profile_free(into);
 }
 
+/* As much as a person would look at. */
+#define TOLD 50u
+
+static void tell_paths(const struct path_function *f, struct buf *out)
+{
+	struct ways ways;
+	struct way_ends ends;
+	struct numbering_path path = {0};
+	assert(!ways_open(&f->graph, NULL, WAY_OWN, &ways));
+	assert(!way_ends_open(&f->numbering, &ways, &ways, &ends));
+	for (uint64_t i = 0, told = 0; i < f->numbering.path_count && told < TOLD; i++) {
+		if (!f->counts[i])
+			continue;
+		told++;
+		assert(!numbering_decode(&f->numbering, i, &path));
+		assert(path.count && path.count <= f->graph.block_count);
+		way_ends_print_start(&ends, &path, out);
+		ways_print(&ways, &path, out);
+		way_ends_print_end(&ends, &path, out);
+	}
+	numbering_path_free(&path);
+	way_ends_close(&ends);
+	ways_close(&ways);
+}
+
+static void check_paths(const struct profile *p)
+{
+	struct path_result r;
+	struct buf out = {0};
+	size_t left_out;
+	assert(!path_result_restore(p, &r, &left_out));
+	assert(left_out + r.count <= p->counted_count);
+	for (size_t i = 0; i < r.count; i++) {
+		struct flow_counts counts;
+		if (r.functions[i].state != PATH_EXACT)
+			continue;
+		assert(!flow_check(&r.functions[i], r.forks, &counts));
+		for (size_t k = 0; k < counts.problem_count; k++)
+			flow_problem_print(&r.functions[i], &counts.problems[k], &out);
+		flow_counts_free(&counts);
+		tell_paths(&r.functions[i], &out);
+	}
+	path_result_free(&r);
+	buf_free(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf file = {0};
@@ -124,6 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(p);
 		check_again(p);
 		check_merge(p);
+		check_paths(p);
 	}
 	err_free(e);
 	free(damage);

@@ -27,6 +27,7 @@
 
 struct made_module {
 	char *path;
+	char build_id[2 * BUILD_ID_MAX + 1];
 	struct path_module module;
 	size_t object;      /* of the plan; NO_OBJECT: there is none */
 	size_t first_patch; /* the same: of those functions that are counted, in their order */
@@ -166,6 +167,7 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 		return err_new("%s: no room for copies near it", m->path);
 	struct path_module_input input = {.image = image,
 					  .choice = &job->copier->options.choice,
+					  .path = m->path,
 					  .name = path_file(m->path),
 					  .base = base - m->bias,
 					  .bias = m->bias,
@@ -221,6 +223,8 @@ static struct err *make_module(struct job *job, const struct map *map)
 		return err_new("out of memory");
 	made->count++;
 	struct err *e = open_map(job->program->pid, map, &image);
+	if (!e)
+		image_build_id_hex(image, m->build_id);
 	if (!e && !find_bias(image, map, job->copier->options.emulated, &m->bias))
 		e = err_new("%s: it is not mapped as its file says", map->path);
 	if (!e)
@@ -312,10 +316,11 @@ static struct err *collect_item(const struct counting_program *program, const st
 {
 	struct path_function f = {.name = strdup(item->name),
 				  .module = strdup(m->path),
+				  .build_id = strdup(m->build_id),
 				  .address = item->entry,
 				  .reason = why_not(program, m, item, patch)};
 	f.state = f.reason ? PATH_REFUSED : PATH_EXACT;
-	bool good = f.name && f.module;
+	bool good = f.name && f.module && f.build_id;
 	if (good && f.state == PATH_EXACT)
 		good = take_counts(program->counts + item->first_word, item, &f);
 	if (!good) {

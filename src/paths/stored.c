@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "paths/stored.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "paths/files.h"
+#include "paths/graph_bytes.h"
+#include "paths/result.h"
+#include "profile/profile.h"
+
+/* What a file may ask of us, all in all: counters of paths, and steps from block to block and edge to edge. */
+#define COUNTERS_MAX (UINT64_C(1) << 27)
+#define STEPS_MAX (UINT64_C(1) << 34)
+
+#define TOO_LARGE "what was counted of it is too large to be stored"
+
+/* ---- into a profile ---- */
+
+struct storing {
+	struct profile *profile;
+	struct path_files files;
+	const struct path_function *last; /* whose module has this number: */
+	uint32_t module;
+};
+
+static bool same_module(const struct profile_module *m, const struct path_function *f)
+{
+	return m->kind == PROFILE_FILE && !strcmp(m->path, f->module) &&
+	       !strcmp(m->build_id, f->build_id ? f->build_id : "");
+}
+
+static struct err *find_module(struct storing *s, const struct path_function *f)
+{
+	const struct profile *p = s->profile;
+	if (s->last && same_module(&p->modules[s->module], f))
+		return NULL;
+	s->last = f;
+	for (s->module = 1; s->module < p->module_count; s->module++)
+		if (same_module(&p->modules[s->module], f))
+			return NULL;
+	return profile_add_module(
+		s->profile,
+		&(struct profile_module){.kind = PROFILE_FILE,
+					 .path = f->module,
+					 .build_id = f->build_id ? f->build_id : "",
+					 .problem = ""},
+		&s->module);
+}
+
+/* By block, malloc'ed; NULL: no memory. */
+static uint32_t *measure(struct storing *s, const struct path_function *f)
+{
+	const struct path_file *file = path_files_get(&s->files, f);
+	uint32_t *lengths = calloc(f->graph.block_count + 1, sizeof *lengths);
+	for (size_t i = 0; i < f->graph.block_count && lengths; i++)
+		lengths[i] = f->lengths ? f->lengths[i]
+					: path_block_length(file, &f->graph.blocks[i]);
+	return lengths;
+}
+
+/* The paths that were taken, malloc'ed; NULL: no memory. */
+static struct profile_path *list_paths(const struct path_function *f, size_t *count)
+{
+	size_t taken = 0;
+	for (uint64_t i = 0; i < f->numbering.path_count; i++)
+		taken += f->counts[i] > 0;
+	struct profile_path *paths = calloc(taken + 1, sizeof *paths);
+	*count = taken;
+	taken = 0;
+	for (uint64_t i = 0; i < f->numbering.path_count && paths; i++)
+		if (f->counts[i])
+			paths[taken++] = (struct profile_path){i, f->counts[i]};
+	return paths;
+}
+
+static struct err *store_counted(struct storing *s, const struct path_function *f,
+				 struct profile_counted *out)
+{
+	struct buf graph = {0};
+	uint32_t *lengths = measure(s, f);
+	struct profile_path *paths = list_paths(f, &out->path_count);
+	struct err *e = NULL;
+	if (lengths)
+		graph_bytes_put(f, lengths, &graph);
+	if (!lengths || !paths || graph.failed)
+		e = err_new("out of memory");
+	out->entries = f->entries;
+	out->unknown = f->unknown;
+	out->graph = (uint8_t *)graph.data;
+	out->graph_size = graph.size;
+	out->paths = paths;
+	if (graph.size > PROFILE_GRAPH_MAX || out->path_count > PROFILE_PATH_MAX ||
+	    f->numbering.path_count > GRAPH_BYTES_PATHS)
+		*out = (struct profile_counted){.module = out->module,
+						.address = out->address,
+						.name = out->name,
+						.reason = TOO_LARGE};
+	if (!e)
+		e = profile_count_paths(s->profile, out);
+	free(lengths);
+	free(paths);
+	buf_free(&graph);
+	return e;
+}
+
+static struct err *store_function(struct storing *s, const struct path_function *f)
+{
+	struct err *e = find_module(s, f);
+	struct profile_counted out = {
+		.module = s->module, .address = f->address, .name = f->name, .reason = ""};
+	if (e || f->state == PATH_EXACT)
+		return e ? e : store_counted(s, f, &out);
+	out.reason = f->reason && *f->reason ? f->reason : "unknown reason";
+	return profile_count_paths(s->profile, &out);
+}
+
+struct err *path_result_store(const struct path_result *result, struct profile *profile)
+{
+	struct storing s = {.profile = profile};
+	struct err *e = NULL;
+	for (size_t i = 0; i < result->count && !e; i++)
+		e = store_function(&s, &result->functions[i]);
+	profile->forks += result->forks;
+	path_files_free(&s.files);
+	return e ? e : profile_settle(profile);
+}
+
+/* ---- out of it ---- */
+
+struct budget {
+	uint64_t counters, steps;
+};
+
+static bool spend(uint64_t *budget, uint64_t amount)
+{
+	bool enough = amount <= *budget;
+	*budget -= enough ? amount : 0;
+	return enough;
+}
+
+/* A path comes by each block and edge at most once. */
+static bool is_bearable(const struct path_function *f, const struct profile_counted *c,
+			struct budget *left)
+{
+	uint64_t last = c->path_count ? c->paths[c->path_count - 1].number : 0;
+	return (!c->path_count || last < f->numbering.path_count) &&
+	       spend(&left->steps,
+		     c->path_count * (uint64_t)(f->graph.block_count + f->graph.edge_count)) &&
+	       spend(&left->counters, f->numbering.path_count);
+}
+
+/* False: it cannot be used. */
+static bool restore_counted(const struct profile_counted *c, struct budget *left,
+			    struct path_function *f)
+{
+	struct err *e = graph_bytes_read(c->graph, c->graph_size, f);
+	bool good = !e && is_bearable(f, c, left);
+	err_free(e);
+	f->counts = good ? calloc(f->numbering.path_count + 1, sizeof *f->counts) : NULL;
+	for (size_t i = 0; i < c->path_count && f->counts; i++)
+		f->counts[c->paths[i].number] = c->paths[i].count;
+	f->entries = c->entries;
+	f->unknown = c->unknown;
+	return f->counts;
+}
+
+static bool restore_function(const struct profile *p, const struct profile_counted *c,
+			     struct budget *left, struct path_function *f)
+{
+	const struct profile_module *m = &p->modules[c->module];
+	bool refused = *c->reason;
+	*f = (struct path_function){.name = strdup(c->name),
+				    .module = strdup(m->path),
+				    .build_id = strdup(m->build_id),
+				    .until = m->until ? m->until : profile_end(p),
+				    .address = c->address,
+				    .state = refused ? PATH_REFUSED : PATH_EXACT,
+				    .reason = refused ? c->reason : NULL};
+	return f->name && f->module && f->build_id && (refused || restore_counted(c, left, f));
+}
+
+struct err *path_result_restore(const struct profile *p, struct path_result *out, size_t *left_out)
+{
+	struct budget left = {COUNTERS_MAX, STEPS_MAX};
+	struct err *e = NULL;
+	*out = (struct path_result){.forks = p->forks};
+	*left_out = 0;
+	for (size_t i = 0; i < p->counted_count && !e; i++) {
+		struct path_function f;
+		if (restore_function(p, &p->counted[i], &left, &f)) {
+			e = path_result_add(out, &f);
+			continue;
+		}
+		path_function_free(&f);
+		++*left_out;
+	}
+	if (e)
+		path_result_free(out);
+	else
+		path_result_join(out);
+	return e;
+}

@@ -7,7 +7,7 @@
  * caller could. Then calls and returns are taken to read all registers.
  *
  * A caller in the same file may know which registers a function leaves alone, and keep values there, whatever the rules
- * say. So at a return, only such registers are free that the function writes itself.
+ * say. So at a return, only such registers are free that the function writes itself, or that no caller needs (needs.h).
  */
 #include "copies/live.h"
 
@@ -106,12 +106,20 @@ static void set_rules(struct finder *f, bool own)
 		writes |= f->out->insns[i].use.writes;
 	f->own_rules = own;
 	f->calls = own ? cpu->all : cpu->arguments;
-	f->leaves = own ? cpu->all : cpu->results | cpu->kept | (cpu->all & ~writes);
+	f->leaves = own ? cpu->all : cpu->results | cpu->kept | (f->in->needed & ~writes);
+}
+
+static uint32_t read_at(const struct finder *f, uint64_t address)
+{
+	return f->in->read_at && address ? f->in->read_at(f->in->context, address) : 0;
 }
 
 /* What is live where a block leaves the function. */
-static uint32_t live_outside(const struct finder *f, const struct graph_block *b)
+static uint32_t live_outside(const struct finder *f, uint32_t block)
 {
+	const struct graph_block *b = &f->in->graph->blocks[block];
+	const uint32_t end = f->out->first[block + 1];
+	const struct live_insn *last = end > f->out->first[block] ? &f->out->insns[end - 1] : NULL;
 	switch (b->ends) {
 	case GRAPH_UNRESOLVED:
 	case GRAPH_BAD:
@@ -120,7 +128,7 @@ static uint32_t live_outside(const struct finder *f, const struct graph_block *b
 		return f->leaves;
 	case GRAPH_TAIL_CALLS:
 	case GRAPH_BRANCHES:
-		return f->leaves | f->calls;
+		return f->leaves | f->calls | (last ? read_at(f, last->target) : 0);
 	default:
 		return f->leaves;
 	}
@@ -132,7 +140,7 @@ static void join(struct finder *f, uint32_t block, uint32_t *live, uint8_t *flag
 	const struct graph_block *b = &g->blocks[block];
 	bool leaves = numbering_leaves(g, block);
 	bool unclear = b->ends == GRAPH_UNRESOLVED || f->own_rules;
-	*live = leaves ? live_outside(f, b) : 0;
+	*live = leaves ? live_outside(f, block) : 0;
 	*flags = leaves && unclear ? USE_CARRY | USE_OTHERS : 0;
 	for (uint32_t i = b->first; i < b->first + b->count; i++) {
 		uint32_t to = g->edges[i].to;
@@ -212,18 +220,13 @@ static bool clears_secret(const struct live *l, uint32_t first, uint32_t insn)
 	return u->clears && insn > first && u->kills & l->insns[insn - 1].use.reads;
 }
 
-static uint32_t live_behind(const struct live *l, size_t block, uint32_t insn)
-{
-	return insn + 1 < l->first[block + 1] ? l->insns[insn + 1].live : l->after[block];
-}
-
 /* Marks instructions that do nothing but write registers which nobody reads. Returns whether there are some. */
 static bool mark_vain(const struct finder *f, bool *vain)
 {
 	const struct live *l = f->out;
 	const uint32_t used = used_registers(f);
 	bool any = false;
-	for (size_t b = 0; b < f->in->graph->block_count; b++)
+	for (uint32_t b = 0; b < f->in->graph->block_count; b++)
 		for (uint32_t k = l->first[b]; k < l->first[b + 1]; k++) {
 			const struct use *u = &l->insns[k].use;
 			vain[k] = u->only_writes && u->kills &&
@@ -238,11 +241,20 @@ static bool mark_vain(const struct finder *f, bool *vain)
 static bool is_any_read(const struct finder *f, const bool *vain)
 {
 	const struct live *l = f->out;
-	for (size_t b = 0; b < f->in->graph->block_count; b++)
+	for (uint32_t b = 0; b < f->in->graph->block_count; b++)
 		for (uint32_t k = l->first[b]; k < l->first[b + 1]; k++)
 			if (vain[k] && l->insns[k].use.kills & live_behind(l, b, k))
 				return true;
 	return false;
+}
+
+/* What it reads itself, and what it jumps to: else nothing is live where it calls or is left. */
+static uint32_t find_reads(struct finder *f)
+{
+	f->own_rules = false;
+	f->calls = f->leaves = 0;
+	follow(f);
+	return f->in->graph->block_count ? live_at_block(f->out, f->in->graph->entry) : 0;
 }
 
 static void follow_by(struct finder *f, bool own)
@@ -258,6 +270,8 @@ static bool follow_all(struct finder *f)
 	bool *vain = calloc(f->out->insn_count + 1, sizeof *vain);
 	if (!vain)
 		return false;
+	if (f->in->jumped_to)
+		f->out->reads = find_reads(f);
 	follow_by(f, false);
 	if (mark_vain(f, vain)) {
 		follow_by(f, true);
@@ -291,6 +305,11 @@ void live_free(struct live *l)
 	free(l->after);
 	free(l->flags_after);
 	*l = (struct live){0};
+}
+
+uint32_t live_behind(const struct live *l, uint32_t block, uint32_t insn)
+{
+	return insn + 1 < l->first[block + 1] ? l->insns[insn + 1].live : l->after[block];
 }
 
 uint32_t live_at_block(const struct live *l, uint32_t block)

@@ -30,9 +30,17 @@ struct live_input {
 	const struct graph *graph;
 	/* What callers must expect that a call of the function changes, but for what its own instructions write. */
 	uint32_t others;
+	/* Registers that code of another procedure reads where a jump leads there; NULL: what the rules for calls say. */
+	uint32_t (*read_at)(const void *context, uint64_t address);
+	const void *context;
+	bool jumped_to; /* by another procedure: `reads` is wanted */
+	uint32_t
+		needed; /* registers that some caller may read after a call, if it expects that it does not change them */
 };
 
 struct live {
+	uint32_t
+		reads; /* registers that it reads before it has written them; passing them on to calls does not count */
 	struct live_insn *insns; /* of all blocks that are reached, in the order of blocks */
 	size_t insn_count;
 	uint32_t *first;      /* by block, and one more: where its instructions begin */
@@ -46,6 +54,8 @@ struct live {
 struct err *live_find(const struct live_input *input, struct live *out);
 void live_free(struct live *live);
 
+/* Registers that are live after an instruction of a block. */
+uint32_t live_behind(const struct live *live, uint32_t block, uint32_t insn);
 /* Registers and flags that are live where a block begins. */
 uint32_t live_at_block(const struct live *live, uint32_t block);
 /* Registers, where an exception comes in there: what is in the others is of the code that threw. No flag is live. */

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "copies/needs.h"
 #include "copies/object.h"
 #include "copies/original.h"
 #include "copies/refusal.h"
@@ -16,7 +17,6 @@
 #include "paths/choice.h"
 
 #define PAGE 4096u
-#define BLOCKS_MAX 20000u /* of a function */
 #define COPY_ALIGNMENT 16u
 #define WORDS_MAX (1u << 27) /* so that counters are in reach of instructions */
 
@@ -24,6 +24,7 @@ struct maker {
 	const struct path_module_input *in;
 	struct path_module *out;
 	struct original original;
+	struct needs needs;
 	struct buf tables;
 	uint64_t table_room; /* bytes of tables, at most */
 };
@@ -85,28 +86,6 @@ static struct err *take_parts(const struct maker *m, uint32_t procedure, struct 
 	return NULL;
 }
 
-/* What callers must take to be changed by a call, besides what the function itself writes: all that the rules for calls allow,
-   if they do not know the function, or what it calls. */
-static uint32_t changed_by_calls(const struct maker *m, const struct path_item *item)
-{
-	const struct graph *graph = item->graph;
-	uint32_t usual = m->original.cpu->all & ~m->original.cpu->kept;
-	uint32_t procedure = extents_at(&m->original.extents, item->entry);
-	if (procedure != EXTENT_NONE && !m->original.known[procedure])
-		return usual;
-	for (size_t b = 0; b < graph->block_count; b++)
-		for (uint64_t at = graph->blocks[b].start; at < graph->blocks[b].end;) {
-			struct insn insn;
-			if (!original_insn(&m->original, at, &insn))
-				break;
-			if (insn.kind == INSN_CALL_INDIRECT ||
-			    (insn.kind == INSN_CALL && original_stub(&m->original, insn.target)))
-				return usual;
-			at += insn.length;
-		}
-	return 0;
-}
-
 static void count_tables(struct maker *m, const struct graph *graph)
 {
 	for (size_t i = 0; i < graph->table_count; i++) {
@@ -164,20 +143,10 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 	return NULL;
 }
 
-static struct err *find_live(struct maker *m, struct path_item *item, struct live *out)
-{
-	const struct live_input input = {.image = m->in->image,
-					 .isa = m->original.control.isa,
-					 .cpu = m->original.cpu,
-					 .graph = item->graph,
-					 .others = changed_by_calls(m, item)};
-	return live_find(&input, out);
-}
-
 static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *address)
 {
 	struct live live;
-	struct err *e = find_live(m, item, &live);
+	struct err *e = needs_live(&m->needs, &m->original, item->procedure, item->graph, &live);
 	if (e)
 		return e;
 	item->reason = refusal_of(&m->original, item->graph, &item->copy, &live);
@@ -216,6 +185,7 @@ static struct err *take_items(struct maker *m)
 		const char *name = m->original.extents.procedures[i].name;
 		struct path_item *item = &m->out->items[m->out->count++];
 		item->name = strdup(name ? name : "");
+		item->procedure = i;
 		item->entry = extents_start(&m->original.extents, i);
 		item->graph = calloc(1, sizeof *item->graph);
 		if (!item->name || !item->graph)
@@ -223,11 +193,22 @@ static struct err *take_items(struct maker *m)
 		if (!e)
 			e = take_parts(m, i, item);
 		if (!e)
-			e = control_graph(&m->original.control, &m->original.extents, i, BLOCKS_MAX,
-					  item->graph);
+			e = original_graph(&m->original, i, item->graph);
 		if (!e)
 			count_tables(m, item->graph);
 	}
+	return e;
+}
+
+static struct err *find_needs(struct maker *m)
+{
+	struct graph **graphs = calloc(m->original.extents.procedure_count + 1, sizeof *graphs);
+	if (!graphs)
+		return err_new("out of memory");
+	for (size_t i = 0; i < m->out->count; i++)
+		graphs[m->out->items[i].procedure] = m->out->items[i].graph;
+	struct err *e = needs_find(&m->original, graphs, &m->needs);
+	free(graphs);
 	return e;
 }
 
@@ -279,6 +260,8 @@ static struct err *make_all(struct maker *m)
 {
 	struct path_module *out = m->out;
 	struct err *e = take_items(m);
+	if (!e)
+		e = find_needs(m);
 	uint64_t room = (OBJECT_TABLES + m->table_room + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	uint64_t address = m->in->base + room;
 	for (size_t i = 0; i < out->count && !e; i++)
@@ -299,6 +282,7 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 		e = make_all(&m);
 	else
 		e = err_new("it is code of another CPU");
+	needs_free(&m.needs);
 	original_close(&m.original);
 	buf_free(&m.tables);
 	if (e)

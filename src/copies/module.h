@@ -16,6 +16,7 @@ struct path_choice;
 
 struct path_item { /* a function that was chosen */
 	char *name;
+	uint32_t procedure; /* its number in the module */
 	uint64_t entry;
 	const char *reason; /* why it is not counted; NULL: it is. The rest is of those that are */
 	char *told;         /* the memory of such a reason, if it has one */

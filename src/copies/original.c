@@ -14,6 +14,7 @@
 #include "isa/insn.h"
 
 /* What neither symbols nor unwind information describe is left alone: it may be data. */
+#define BLOCKS_MAX 20000u /* of a function */
 #define GAP_BYTES_MAX 1u
 #define PAGE_MASK (~UINT64_C(4095))
 
@@ -167,11 +168,27 @@ static bool note_target(struct original *o, uint32_t procedure, uint64_t target)
 	return true;
 }
 
-static void note_known(struct original *o, const struct insn *insn)
+uint32_t original_callee(const struct original *o, uint32_t from, uint8_t kind, uint64_t target)
 {
-	uint32_t to = extents_at(&o->extents, insn->target);
-	if (to != EXTENT_NONE && extents_start(&o->extents, to) == insn->target)
-		o->known[to] = true;
+	bool jumps = kind == INSN_JUMP || kind == INSN_BRANCH;
+	if (kind != INSN_CALL && !jumps)
+		return EXTENT_NONE;
+	uint32_t to = extents_at(&o->extents, target);
+	bool other = to != EXTENT_NONE && extents_start(&o->extents, to) == target;
+	return other && !(jumps && to == from) ? to : EXTENT_NONE;
+}
+
+static bool note_call(struct original *o, uint32_t procedure, const struct insn *insn)
+{
+	uint32_t to = original_callee(o, procedure, insn->kind, insn->target);
+	if (to == EXTENT_NONE)
+		return true;
+	if (!ARRAY_ROOM(o->calls, o->call_count, o->call_room))
+		return false;
+	o->calls[o->call_count++] = (struct original_call){procedure, to};
+	o->called[to]++;
+	o->jumped_to[to] |= insn->kind != INSN_CALL;
+	return true;
 }
 
 static bool note_targets(struct original *o, const struct extent *part)
@@ -185,8 +202,8 @@ static bool note_targets(struct original *o, const struct extent *part)
 			continue;
 		}
 		bool jumps = insn.kind == INSN_JUMP || insn.kind == INSN_BRANCH;
-		if (jumps || insn.kind == INSN_CALL)
-			note_known(o, &insn);
+		if (!note_call(o, part->procedure, &insn))
+			return false;
 		if (jumps && code && !note_target(o, part->procedure, insn.target))
 			return false;
 		at += insn.length;
@@ -200,20 +217,34 @@ static int by_address(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+static int by_caller(const void *a, const void *b)
+{
+	const struct original_call *x = a, *y = b;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
 static struct err *find_targets(struct original *o)
 {
-	o->known = calloc(o->extents.procedure_count + 1, sizeof *o->known);
-	if (!o->known)
+	o->called = calloc(o->extents.procedure_count + 1, sizeof *o->called);
+	o->jumped_to = calloc(o->extents.procedure_count + 1, sizeof *o->jumped_to);
+	if (!o->called || !o->jumped_to)
 		return err_new("out of memory");
 	for (size_t i = 0; i < o->extents.part_count; i++)
 		if (!note_targets(o, &o->extents.parts[i]))
 			return err_new("out of memory");
 	if (o->target_count)
 		qsort(o->targets, o->target_count, sizeof *o->targets, by_address);
+	if (o->call_count)
+		qsort(o->calls, o->call_count, sizeof *o->calls, by_caller);
 	return NULL;
 }
 
 /* ---- all of it ---- */
+
+struct err *original_graph(const struct original *o, uint32_t procedure, struct graph *out)
+{
+	return control_graph(&o->control, &o->extents, procedure, BLOCKS_MAX, out);
+}
 
 static struct err *read_all(struct original *o)
 {
@@ -252,7 +283,9 @@ void original_close(struct original *o)
 	extents_free(&o->extents);
 	symbols_free(o->symbols);
 	free(o->targets);
-	free(o->known);
+	free(o->calls);
+	free(o->called);
+	free(o->jumped_to);
 	free(o->again_slots);
 	*o = (struct original){0};
 }

@@ -10,10 +10,15 @@
 #include "structure/extents.h"
 
 struct err;
+struct graph;
 struct image;
 struct insn;
 struct symbols;
 struct use_cpu;
+
+struct original_call { /* procedures */
+	uint32_t from, to;
+};
 
 struct original {
 	struct image *image;
@@ -31,9 +36,12 @@ struct original {
 	/* Where jumps go from one function to another, but to its beginning; ascending. */
 	uint64_t *targets;
 	size_t target_count, target_room;
-	/* By procedure: whether code of this file calls it or jumps to it, other than by a pointer or a stub. Compilers may let such
-	   code know more of it than the rules for calls say. */
-	bool *known;
+	/* Where code of a procedure calls another one or jumps to its beginning, other than by a pointer or a stub; ascending by
+	   `from`. And by procedure, how often it is called so. */
+	struct original_call *calls;
+	size_t call_count, call_room;
+	uint32_t *called;
+	bool *jumped_to; /* by procedure */
 };
 
 /* `image` must outlive it. */
@@ -44,6 +52,11 @@ void original_close(struct original *original);
 bool original_returns_again(const char *name);
 /* Whether an address is that of a word with the address of such a function, or of its page. */
 bool original_reads_again(const struct original *original, uint64_t address);
+/* Makes the graph of a procedure. */
+struct err *original_graph(const struct original *original, uint32_t procedure, struct graph *out);
+/* The procedure that such a call or jump leads to; EXTENT_NONE: it is none. */
+uint32_t original_callee(const struct original *original, uint32_t from, uint8_t kind,
+			 uint64_t target);
 /* Reads the instruction at an address. False: there is none. */
 bool original_insn(const struct original *original, uint64_t address, struct insn *out);
 /* The name of the function in another file that the code at this address leads to; NULL: it does not. */

@@ -149,6 +149,80 @@ reads_middle:
 	ret
 	.size reads_middle, . - reads_middle
 
+	/* Goes on elsewhere, as to code that is seldom run. What that reads is in registers that are not for arguments. */
+	.globl goes_on
+	.type goes_on, @function
+goes_on:
+	xor %r10d, %r10d
+	add $9, %r10
+	xor %r11d, %r11d
+	add $10, %r11
+	xor %eax, %eax
+	test $1, %dil
+	je 1f
+	add $3, %r10
+1:	test $2, %dil
+	je 2f
+	add $5, %r11
+2:	jmp goes_on_there
+	.size goes_on, . - goes_on
+
+	.globl goes_on_there
+	.type goes_on_there, @function
+goes_on_there:
+	test $4, %dil
+	je 1f
+	add %r10, %rax
+1:	add %r10, %rax
+	add %r11, %rax
+	ret
+	.size goes_on_there, . - goes_on_there
+
+	/* Changes one register only, and who calls it knows that. */
+	.globl changes_one
+	.type changes_one, @function
+changes_one:
+	xor %eax, %eax
+	test $1, %dil
+	je 1f
+	add $3, %rax
+1:	test $2, %dil
+	je 2f
+	add $5, %rax
+2:	test $4, %dil
+	je 3f
+	add $7, %rax
+3:	ret
+	.size changes_one, . - changes_one
+
+	.globl knows_that
+	.type knows_that, @function
+knows_that:
+	xor %ecx, %ecx
+	xor %edx, %edx
+	xor %esi, %esi
+	xor %r8d, %r8d
+	xor %r9d, %r9d
+	xor %r10d, %r10d
+	xor %r11d, %r11d
+	add %rdi, %rcx
+	add %rcx, %rdx
+	add %rdx, %rsi
+	add %rsi, %r8
+	add %r8, %r9
+	add %r9, %r10
+	add %r10, %r11
+	call changes_one
+	add %rcx, %rax
+	add %rdx, %rax
+	add %rsi, %rax
+	add %r8, %rax
+	add %r9, %rax
+	add %r10, %rax
+	add %r11, %rax
+	ret
+	.size knows_that, . - knows_that
+
 	.globl main
 	.type main, @function
 main:
@@ -174,6 +248,13 @@ main:
 	add %rax, %rbx
 	dec %rdi
 	jns 1b
+	mov $7, %edi
+2:	call goes_on
+	add %rax, %rbx
+	call knows_that
+	add %rax, %rbx
+	dec %rdi
+	jns 2b
 	mov %rbx, %rax
 	and $127, %eax
 	pop %rbx

@@ -495,9 +495,9 @@ void probe_leave(uint64_t slot)
 {
 	uint64_t now = ticks_now();
 	struct agent_thread *t = known();
-	if (!t || !own || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+	if (!t || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return;
-	if (is_busy(t, slot)) {
+	if (!own || is_busy(t, slot)) { /* it has called nothing: the call began on another thread */
 		struct other *o = other_find(slot);
 		if (o)
 			other_end(o, true, false, now);

@@ -38,6 +38,7 @@
 #include "agent/late.h"
 #include "agent/recent.h"
 #include "safe/probes.h"
+#include "safe/slowest.h"
 #include "safe/ticks.h"
 
 #define STACK_BOUND (64u << 10)
@@ -131,9 +132,36 @@ static uint64_t get(_Atomic uint64_t *from)
 	return atomic_load_explicit(from, memory_order_relaxed);
 }
 
-static void count_time(struct arena_probe_sums *s, uint64_t ticks)
+static uint64_t ns_of(uint64_t ticks)
 {
-	uint64_t ns = (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+	return (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+}
+
+static uint64_t reference_to(const struct arena_probe_sums *s)
+{
+	return (uint64_t)((const char *)s - (const char *)agent.arena) / 8;
+}
+
+/* The call may be one of the slowest of its function. This is rare: the threshold rises. `shared`: the sums belong to no
+   thread. */
+__attribute__((noinline, cold)) static void keep_slow(struct arena_probe_sums *s, uint64_t since,
+						      uint64_t ns, bool shared)
+{
+	const struct arena_thread *t = &agent_self->shared;
+	struct arena_slow call = {.since = since, .process = t->process, .tid = t->tid};
+	if (!shared) {
+		call.record = (uint32_t)(((const char *)t - (const char *)agent.arena) >>
+					 ARENA_CHUNK_BITS);
+		call.generation = t->generation;
+		call.sums = (uint32_t)reference_to(s);
+		atomic_store_explicit(&s->kept, 1, memory_order_relaxed);
+	}
+	set(&s->threshold, slowest_keep((void *)((char *)agent.arena + s->slowest * 8), ns, &call));
+}
+
+static void count_time(struct arena_probe_sums *s, uint64_t since, uint64_t now)
+{
+	uint64_t ns = ns_of(now - since);
 	_Atomic uint32_t *bucket = &s->times[bucket_of(ns)];
 	counter_add(&s->returned, 1);
 	counter_add(&s->ns, ns);
@@ -143,9 +171,11 @@ static void count_time(struct arena_probe_sums *s, uint64_t ticks)
 		set(&s->least, ns);
 	atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+	if (__builtin_expect(ns > get(&s->threshold), 0))
+		keep_slow(s, since, ns, false);
 }
 
-static struct arena_probe_sums *sums_make(struct agent_thread *t, uint32_t number)
+static struct arena_probe_sums *sums_make(struct agent_thread *t, const struct probe *p)
 {
 	struct arena_chunk *chunk = own->sums_chunk ? arena_at(agent.arena, own->sums_chunk) : NULL;
 	uint32_t used = chunk ? atomic_load(&chunk->used) : ARENA_CHUNK;
@@ -158,24 +188,25 @@ static struct arena_probe_sums *sums_make(struct agent_thread *t, uint32_t numbe
 	}
 	struct arena_probe_sums *s = (void *)((char *)chunk + used);
 	memset(s, 0, sizeof *s);
-	s->number = number;
+	s->number = p->number;
 	s->least = UINT64_MAX;
+	s->slowest = p->asked->slowest;
+	s->threshold = s->slowest ? 0 : UINT64_MAX;
 	atomic_store(&chunk->used, used + (uint32_t)sizeof *s);
 	return s;
 }
 
 /* The sums of a node. `other`: of calls on other stacks. */
-static struct arena_probe_sums *sums_of(struct agent_thread *t, uint32_t node, uint32_t number,
-					bool other)
+static struct arena_probe_sums *sums_of(struct agent_thread *t, uint32_t node,
+					const struct probe *p, bool other)
 {
 	_Atomic uint64_t *place = &cct_values(cct_node(&t->tree, node))[other];
 	uint64_t there = get(place);
 	if (there)
 		return (void *)((char *)agent.arena + there * 8);
-	struct arena_probe_sums *s = sums_make(t, number);
+	struct arena_probe_sums *s = sums_make(t, p);
 	if (s)
-		atomic_store_explicit(place, (uint64_t)((char *)s - (char *)agent.arena) / 8,
-				      memory_order_release);
+		atomic_store_explicit(place, reference_to(s), memory_order_release);
 	return s;
 }
 
@@ -297,9 +328,10 @@ static struct other *other_find(uint64_t slot)
 }
 
 /* Sums that all threads add to. */
-static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound, uint64_t ticks)
+static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound, uint64_t since,
+			 uint64_t now)
 {
-	uint64_t ns = (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+	uint64_t ns = ns_of(now - since);
 	if (!returned) {
 		atomic_fetch_add(unwound ? &s->unwound : &s->abandoned, 1);
 		return;
@@ -313,6 +345,8 @@ static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound
 	for (uint64_t least = get(&s->least);
 	     ns < least && !atomic_compare_exchange_weak(&s->least, &least, ns);)
 		;
+	if (ns > get(&s->threshold))
+		keep_slow(s, since, ns, true);
 }
 
 /* Another thread's sums may be gone with it, and only it may write there. */
@@ -323,9 +357,9 @@ static void other_end(struct other *o, bool returned, bool unwound, uint64_t now
 	if (o->process != forks)
 		; /* the parent's */
 	else if (!mine)
-		count_shared(o->probe->sums, returned, unwound, now - o->since);
+		count_shared(o->probe->sums, returned, unwound, o->since, now);
 	else if (returned)
-		count_time(o->sums, now - o->since);
+		count_time(o->sums, o->since, now);
 	else
 		counter_add(unwound ? &o->sums->unwound : &o->sums->abandoned, 1);
 	atomic_store(&o->slot, GONE);
@@ -407,7 +441,7 @@ static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t s
 	uint32_t node = path_of(t, returns, sp_after(slot), fp, extra);
 	if (node)
 		node = sample_called(t, node, p->function);
-	struct arena_probe_sums *s = node ? sums_of(t, node, p->number, !on_own) : NULL;
+	struct arena_probe_sums *s = node ? sums_of(t, node, p, !on_own) : NULL;
 	counter_add(&t->shared.weight, 1);
 	set(&t->shared.samples[0], 1);
 	if (!s) {
@@ -479,7 +513,7 @@ static void end_calls(struct agent_thread *t, uint64_t slot, bool returned, uint
 		if (r->slot != slot)
 			return;
 		if (returned)
-			count_time(r->sums, now - r->since);
+			count_time(r->sums, r->since, now);
 		else
 			counter_add(&r->sums->unwound, 1);
 		own->depth--;
@@ -497,7 +531,8 @@ void probe_leave(uint64_t slot)
 	struct agent_thread *t = known();
 	if (!t || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return;
-	if (!own || is_busy(t, slot)) { /* it has called nothing: the call began on another thread */
+	if (!own ||
+	    is_busy(t, slot)) { /* it has called nothing: the call began on another thread */
 		struct other *o = other_find(slot);
 		if (o)
 			other_end(o, true, false, now);

@@ -72,6 +72,12 @@ struct probe_path {    /* the calls of a function by one path */
 	struct probe_measure *measures; /* as above */
 };
 
+struct probe_kept { /* of a function, before a look */
+	struct probe_sums sums;
+	struct probe_slow *slowest;
+	size_t slow_count;
+};
+
 struct probe_marks { /* places in a file that tell of exceptions */
 	char *file;
 	bool everywhere;
@@ -91,7 +97,8 @@ struct probes {
 	bool patched; /* agents change the code of the functions; else the kernel stops threads there */
 	/* As it was before a look: probes_lend. */
 	bool lent;
-	struct probe_sums *kept, *kept_of_paths;
+	struct probe_kept *kept;
+	struct probe_sums *kept_of_paths;
 	size_t kept_count, kept_path_count;
 	uint64_t kept_untimed;
 	uint64_t untimed;    /* calls whose ends are not seen, because there was no room */
@@ -114,6 +121,8 @@ void probes_refuse(struct probe_function *function, enum probe_state state, cons
 /* Adds to the sums of a function, and of the path that ends at this node; node 0: it is not known. */
 struct err *probes_add(struct probes *probes, uint32_t function, uint32_t node,
 		       const struct probe_sums *more);
+/* Keeps a call if it is one of the slowest of its function (probes->slowest). */
+void probes_keep_slow(struct probes *probes, uint32_t function, const struct probe_slow *call);
 /* What is added from now on is only for a look at it: probes_return forgets it. */
 struct err *probes_lend(struct probes *probes);
 void probes_return(struct probes *probes);

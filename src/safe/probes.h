@@ -7,6 +7,7 @@
  *    header->probes -> chunk -> chunk …          descriptions: struct arena_probe, one after another
  *    values[0], values[1] of a function's node   references to struct arena_probe_sums: of calls on the thread's own
  *                                                stack, and on other stacks
+ *    slowest                                     references to struct arena_slowest, one for each description
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -49,6 +50,7 @@ struct arena_probe {
 	/* Reference to the sums of calls whose path is not known, because a handler made them while the agent was at
 	   work; and of ends on another thread than the call. All threads add to them. */
 	uint64_t sums;
+	uint64_t slowest; /* reference to the slowest calls; 0: they are not wanted */
 	/* Calls whose path and end are not known: there was no room, or the thread has no record. */
 	_Atomic uint64_t unknown;
 };
@@ -56,8 +58,12 @@ struct arena_probe {
 	((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct arena_probe)))
 
 struct arena_probe_sums {
-	uint32_t number, reserved; /* of the function */
+	uint32_t number;       /* of the function */
+	_Atomic uint32_t kept; /* one of the slowest calls refers to these */
 	_Atomic uint64_t calls, returned, unwound, abandoned;
 	_Atomic uint64_t ns, most, least; /* of those that returned */
+	/* A call that takes longer may be one of the slowest, and where these are. The slower they are, the higher it is set. */
+	_Atomic uint64_t threshold;
+	uint64_t slowest;
 	_Atomic uint32_t times[ARENA_PROBE_TIMES];
 };

@@ -28,6 +28,7 @@
 #include "safe/wire.h"
 
 #define FAILED 125
+#define SLOWEST 5 /* calls of each function */
 #define WAIT_MS 100
 #define LATE_ROUNDS 100 /* for processes that outlive the first one */
 
@@ -149,6 +150,14 @@ static void probe(struct recording_options *options, char **argv, struct probes 
 	options->probes = probes;
 }
 
+/* NAME slowest KEPT RETURNED MOST FIRST: how many of the slowest calls are kept; the longest time, and that of the first. */
+static void print_slowest(const struct probe_function *f)
+{
+	fprintf(stderr, "%s slowest %zu %llu %llu %llu\n", f->name, f->slow_count,
+		(unsigned long long)f->sums.returned, (unsigned long long)f->sums.most,
+		(unsigned long long)(f->slow_count ? f->slowest[0].ns : 0));
+}
+
 static void print_probes(const struct probes *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -162,13 +171,14 @@ static void print_probes(const struct probes *p)
 			(unsigned long long)s->unwound, (unsigned long long)s->abandoned,
 			(unsigned long long)probes_active(s), paths, f->reason ? " " : "",
 			f->reason ? f->reason : "");
+		print_slowest(f);
 	}
 }
 
 int main(int argc, char **argv)
 {
 	struct recording_options options = {.timers = true, .event_count = 1};
-	struct probes probes = {0};
+	struct probes probes = {.slowest = SLOWEST};
 	struct session *session;
 	struct profile *profile;
 	unsigned living;

@@ -40,7 +40,7 @@ APART void slowly(unsigned us, const char *caller)
 	char line[200];
 	unsigned long long time = now(CLOCK_REALTIME), start = now(CLOCK_MONOTONIC);
 	work(us);
-	int size = snprintf(line, sizeof line, "slow %llu %llu %d %s\n",
+	int size = snprintf(line, sizeof line, "slow %u %llu %llu %d %s\n", us,
 			    now(CLOCK_MONOTONIC) - start, time, (int)gettid(), caller);
 	if (write(1, line, (size_t)size) != size)
 		abort();

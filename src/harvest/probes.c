@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harvest/probes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,52 @@ void probes_refuse(struct probe_function *f, enum probe_state state, const char 
 	f->state = (uint8_t)state;
 	free(f->reason);
 	f->reason = strdup(reason);
+}
+
+/* ---- the budget ---- */
+
+#define WORTH \
+	0.1 /* part of what is too much that functions take at least, if less is to be done for them */
+
+struct load {                           /* since the last time, in ns */
+	uint64_t all, timed, most;      /* of functions that are timed; of one of them */
+	struct probe_function *dearest; /* NULL: none is timed */
+};
+
+static struct load take_load(struct probes *p)
+{
+	struct load out = {0};
+	for (size_t i = 0; i < p->count; i++) {
+		struct probe_function *f = &p->functions[i];
+		uint64_t load = f->load_ns - f->judged_ns;
+		f->judged_ns = f->load_ns;
+		out.all += load;
+		if (f->state != PROBE_ON || f->removed)
+			continue;
+		out.timed += load;
+		if (load > out.most) {
+			out.most = load;
+			out.dearest = f;
+		}
+	}
+	return out;
+}
+
+/* If nearly all is for functions that are only counted, it is of no use to count others only. */
+uint32_t probes_judge(struct probes *p, uint64_t passed_ns)
+{
+	char why[160];
+	struct load load = take_load(p);
+	p->share = passed_ns ? (double)load.all / (double)passed_ns : 0;
+	double over = (double)load.all - p->budget * (double)passed_ns;
+	if (p->budget <= 0 || over <= 0 || !load.dearest || (double)load.timed < WORTH * over)
+		return 0;
+	snprintf(why, sizeof why,
+		 "probes took %.0f %% of the program's time, and the budget is %g %%",
+		 100 * p->share, 100 * p->budget);
+	probes_refuse(load.dearest, PROBE_COUNTING, why);
+	load.dearest->dropped = true;
+	return (uint32_t)(load.dearest - p->functions) + 1;
 }
 
 /* ---- histograms ---- */

@@ -58,7 +58,8 @@ struct probe_function {
 	bool fresh;    /* it was added while the others were counted, and is not in place yet */
 	bool removed;  /* it was taken away meanwhile: its counts stay */
 	bool dropped;  /* it was on, and became too dear: its calls are only counted since then */
-	uint64_t load_ns; /* that its probes have taken, all */
+	uint64_t load_ns,
+		judged_ns; /* that its probes have taken, all; of that, until it was judged */
 	struct probe_sums sums;
 	struct probe_measure *measures; /* one for each metric; NULL: none yet */
 	struct probe_slow *slowest;     /* the slowest first */
@@ -129,6 +130,10 @@ void probes_return(struct probes *probes);
 /* Adds values of a metric to those of a function, and of the path that ends at this node. */
 struct err *probes_measure(struct probes *probes, uint32_t function, uint32_t node, uint32_t metric,
 			   uint32_t octave, const struct probe_octave *more);
+/* Compares what the probes took since the last time with the time that has passed. If it is more than the budget, the
+   function whose probes took most is only counted from now on, unless that would be of no use. Returns its number, from 1
+   on; 0: none. */
+uint32_t probes_judge(struct probes *probes, uint64_t passed_ns);
 /* Whether its calls are timed, or were at first. */
 bool probes_are_timed(const struct probe_function *function);
 /* Returns how many calls have not ended, as far as ends are seen. */

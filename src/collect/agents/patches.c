@@ -262,6 +262,7 @@ static bool ask_one(struct asking *a, struct probe_function *f, uint32_t number,
 	p->wrapped = f->wrapped;
 	p->sums = sums;
 	p->slowest = slowest;
+	p->counted = f->dropped;
 	a->count++;
 	return true;
 }
@@ -412,9 +413,11 @@ static struct probe_sums sums_from(const struct arena_probe_sums *s)
 				 .returned = s->returned,
 				 .unwound = s->unwound,
 				 .abandoned = s->abandoned,
+				 .untimed = s->untimed,
 				 .ns = s->ns,
 				 .most = s->most,
 				 .least = s->least};
+	out.calls += out.untimed;
 	for (uint32_t i = 0; i < PROBE_TIMES; i++)
 		out.times[i] = s->times[i];
 	return out;

@@ -72,7 +72,13 @@ static void put_island(uint32_t index, struct arena_probe *a, uint64_t block, bo
 	}
 	struct probe *p = &probes[index];
 	struct arena_probe_sums *sums = (void *)((char *)agent.arena + a->sums * 8);
-	*p = (struct probe){a->function, a->body, a, sums, a->number, a->wrapped};
+	*p = (struct probe){.function = a->function,
+			    .body = a->body,
+			    .asked = a,
+			    .sums = sums,
+			    .number = a->number,
+			    .wrapped = a->wrapped,
+			    .rare = atomic_load(&a->counted) ? PROBE_COUNTED : PROBE_MEASURED};
 	memcpy((void *)a->island, a->code, a->island_size);
 	*(uint64_t *)a->island = (uint64_t)p;
 }

@@ -24,6 +24,9 @@
  *  3. Calls on other stacks (coroutines, sigaltstack) have their records in `others`, by slot: their frames may be left
  *     and entered in any order, and on any thread. They are abandoned if their slot is used by another call.
  *
+ * If the probes of a function take too much time, the collector says so. Its calls are only counted from then on: the
+ * function goes on at once, and returns to its caller. Records of calls that had begun before end as usual.
+ *
  * A handler of the program may interrupt us and call a probed function. Then nothing can be walked. Such calls are counted
  * and timed for the function, without a path.
  *
@@ -38,6 +41,7 @@
 #include "agent/late.h"
 #include "agent/recent.h"
 #include "safe/probes.h"
+#include "safe/slowest.h"
 #include "safe/ticks.h"
 
 #define STACK_BOUND (64u << 10)
@@ -50,6 +54,7 @@ struct record {
 
 #define RECORDS ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct record)))
 #define RECORD_CHUNKS 512u
+#define COUNTED 256u
 
 struct probe_thread { /* in a chunk of its own */
 	struct arena_chunk chunk;
@@ -58,7 +63,13 @@ struct probe_thread { /* in a chunk of its own */
 	uint32_t
 		asked; /* how often the collector was asked for modules in vain, and when to ask again */
 	uint32_t unknown;
+	uint32_t until_measured; /* calls */
 	uint32_t chunks[RECORD_CHUNKS];
+	/* Where calls are added up that are only counted, by number of the function. */
+	struct counted {
+		const struct probe *probe;
+		struct arena_probe_sums *sums;
+	} counted[COUNTED];
 };
 _Static_assert(sizeof(struct probe_thread) <= ARENA_CHUNK, "it is one chunk");
 
@@ -67,6 +78,8 @@ struct probe_stub probe_table[PROBE_STUBS] __attribute__((section(".data.probe_t
 static _Atomic uint32_t stubs_taken;
 static __thread __attribute__((tls_model("initial-exec"))) struct probe_thread *own;
 
+/* What each call comes by. */
+#define INLINE static inline __attribute__((always_inline))
 #define FENCE() atomic_signal_fence(memory_order_seq_cst)
 
 /* ---- stubs ---- */
@@ -131,9 +144,36 @@ static uint64_t get(_Atomic uint64_t *from)
 	return atomic_load_explicit(from, memory_order_relaxed);
 }
 
-static void count_time(struct arena_probe_sums *s, uint64_t ticks)
+static uint64_t ns_of(uint64_t ticks)
 {
-	uint64_t ns = (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+	return (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+}
+
+static uint64_t reference_to(const struct arena_probe_sums *s)
+{
+	return (uint64_t)((const char *)s - (const char *)agent.arena) / 8;
+}
+
+/* The call may be one of the slowest of its function. This is rare: the threshold rises. `shared`: the sums belong to no
+   thread. */
+__attribute__((noinline, cold)) static void keep_slow(struct arena_probe_sums *s, uint64_t since,
+						      uint64_t ns, bool shared)
+{
+	const struct arena_thread *t = &agent_self->shared;
+	struct arena_slow call = {.since = since, .process = t->process, .tid = t->tid};
+	if (!shared) {
+		call.record = (uint32_t)(((const char *)t - (const char *)agent.arena) >>
+					 ARENA_CHUNK_BITS);
+		call.generation = t->generation;
+		call.sums = (uint32_t)reference_to(s);
+		atomic_store_explicit(&s->kept, 1, memory_order_relaxed);
+	}
+	set(&s->threshold, slowest_keep((void *)((char *)agent.arena + s->slowest * 8), ns, &call));
+}
+
+static void count_time(struct arena_probe_sums *s, uint64_t since, uint64_t now)
+{
+	uint64_t ns = ns_of(now - since);
 	_Atomic uint32_t *bucket = &s->times[bucket_of(ns)];
 	counter_add(&s->returned, 1);
 	counter_add(&s->ns, ns);
@@ -143,9 +183,12 @@ static void count_time(struct arena_probe_sums *s, uint64_t ticks)
 		set(&s->least, ns);
 	atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+	if (__builtin_expect(ns > get(&s->threshold), 0))
+		keep_slow(s, since, ns, false);
 }
 
-static struct arena_probe_sums *sums_make(struct agent_thread *t, uint32_t number)
+__attribute__((noinline, cold)) static struct arena_probe_sums *sums_make(struct agent_thread *t,
+									  const struct probe *p)
 {
 	struct arena_chunk *chunk = own->sums_chunk ? arena_at(agent.arena, own->sums_chunk) : NULL;
 	uint32_t used = chunk ? atomic_load(&chunk->used) : ARENA_CHUNK;
@@ -158,24 +201,25 @@ static struct arena_probe_sums *sums_make(struct agent_thread *t, uint32_t numbe
 	}
 	struct arena_probe_sums *s = (void *)((char *)chunk + used);
 	memset(s, 0, sizeof *s);
-	s->number = number;
+	s->number = p->number;
 	s->least = UINT64_MAX;
+	s->slowest = p->asked->slowest;
+	s->threshold = s->slowest ? 0 : UINT64_MAX;
 	atomic_store(&chunk->used, used + (uint32_t)sizeof *s);
 	return s;
 }
 
 /* The sums of a node. `other`: of calls on other stacks. */
-static struct arena_probe_sums *sums_of(struct agent_thread *t, uint32_t node, uint32_t number,
-					bool other)
+INLINE struct arena_probe_sums *sums_of(struct agent_thread *t, uint32_t node,
+					const struct probe *p, bool other)
 {
 	_Atomic uint64_t *place = &cct_values(cct_node(&t->tree, node))[other];
 	uint64_t there = get(place);
 	if (there)
 		return (void *)((char *)agent.arena + there * 8);
-	struct arena_probe_sums *s = sums_make(t, number);
+	struct arena_probe_sums *s = sums_make(t, p);
 	if (s)
-		atomic_store_explicit(place, (uint64_t)((char *)s - (char *)agent.arena) / 8,
-				      memory_order_release);
+		atomic_store_explicit(place, reference_to(s), memory_order_release);
 	return s;
 }
 
@@ -297,9 +341,10 @@ static struct other *other_find(uint64_t slot)
 }
 
 /* Sums that all threads add to. */
-static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound, uint64_t ticks)
+static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound, uint64_t since,
+			 uint64_t now)
 {
-	uint64_t ns = (uint64_t)((unsigned __int128)ticks * agent.arena->probe_tick >> 32);
+	uint64_t ns = ns_of(now - since);
 	if (!returned) {
 		atomic_fetch_add(unwound ? &s->unwound : &s->abandoned, 1);
 		return;
@@ -313,6 +358,8 @@ static void count_shared(struct arena_probe_sums *s, bool returned, bool unwound
 	for (uint64_t least = get(&s->least);
 	     ns < least && !atomic_compare_exchange_weak(&s->least, &least, ns);)
 		;
+	if (ns > get(&s->threshold))
+		keep_slow(s, since, ns, true);
 }
 
 /* Another thread's sums may be gone with it, and only it may write there. */
@@ -323,9 +370,9 @@ static void other_end(struct other *o, bool returned, bool unwound, uint64_t now
 	if (o->process != forks)
 		; /* the parent's */
 	else if (!mine)
-		count_shared(o->probe->sums, returned, unwound, now - o->since);
+		count_shared(o->probe->sums, returned, unwound, o->since, now);
 	else if (returned)
-		count_time(o->sums, now - o->since);
+		count_time(o->sums, o->since, now);
 	else
 		counter_add(unwound ? &o->sums->unwound : &o->sums->abandoned, 1);
 	atomic_store(&o->slot, GONE);
@@ -367,15 +414,15 @@ static bool begin_thread(struct agent_thread *t)
 		return false;
 	struct probe_thread *p = arena_at(agent.arena, chunk);
 	memset((char *)p + sizeof p->chunk, 0, sizeof *p - sizeof p->chunk);
+	p->until_measured = (uint32_t)(ticks_now() % ARENA_PROBE_EACH) + 1;
+	set(&t->shared.samples[0], 1);
 	own = p;
 	return true;
 }
 
-/* Whether a handler has interrupted us. It may also have jumped out of us: then the frame is gone. */
-static bool is_busy(struct agent_thread *t, uint64_t slot)
+/* A handler has interrupted us, or jumped out of us: then the frame is gone. */
+__attribute__((noinline, cold)) static bool is_interrupted(struct agent_thread *t, uint64_t slot)
 {
-	if (__builtin_expect(!t->shared.probe_busy, 1))
-		return false;
 	if (!is_on_own_stack(t, t->shared.probe_busy) || !is_on_own_stack(t, slot) ||
 	    slot < t->shared.probe_busy)
 		return true;
@@ -384,10 +431,26 @@ static bool is_busy(struct agent_thread *t, uint64_t slot)
 	return false;
 }
 
+/* Whether a handler has interrupted us. */
+INLINE bool is_busy(struct agent_thread *t, uint64_t slot)
+{
+	return __builtin_expect(t->shared.probe_busy != 0, 0) && is_interrupted(t, slot);
+}
+
 /* Where the caller's SP is after the return. */
 static uint64_t sp_after(uint64_t slot)
 {
 	return CPU_HERE.link == CPU_NO_REGISTER ? slot + sizeof(uint64_t) : slot;
+}
+
+/* A function is called with this slot: other frames that had it are gone. */
+INLINE void end_gone(uint64_t slot, bool on_own, bool jumped)
+{
+	struct other *left = on_own || jumped ? NULL : other_find(slot);
+	if (on_own)
+		abandon(slot, !jumped);
+	else if (left)
+		other_end(left, false, false, 0);
 }
 
 /* Returns whether the end of the call will be seen. `ends`: there is a stub for it. */
@@ -395,21 +458,14 @@ static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t s
 		       uint64_t returns, uint64_t fp, uint64_t extra, bool ends)
 {
 	bool on_own = is_on_own_stack(t, slot), jumped = probe_is_stub(returns);
-	if (on_own)
-		abandon(slot, !jumped);
-	else if (!jumped) {
-		struct other *left = other_find(slot);
-		if (left)
-			other_end(left, false, false, 0);
-	}
+	end_gone(slot, on_own, jumped);
 	if (jumped)
 		returns = probe_see_through(returns);
 	uint32_t node = path_of(t, returns, sp_after(slot), fp, extra);
 	if (node)
 		node = sample_called(t, node, p->function);
-	struct arena_probe_sums *s = node ? sums_of(t, node, p->number, !on_own) : NULL;
+	struct arena_probe_sums *s = node ? sums_of(t, node, p, !on_own) : NULL;
 	counter_add(&t->shared.weight, 1);
-	set(&t->shared.samples[0], 1);
 	if (!s) {
 		atomic_fetch_add(&p->asked->unknown, 1);
 		return false;
@@ -435,6 +491,79 @@ static bool count_within(const struct probe *p, uint64_t slot, bool jumped, bool
 	return false;
 }
 
+/* ---- calls that are only counted ---- */
+
+/* Nobody walks: so they have a node of their own. NULL: there is no room. */
+static struct arena_probe_sums *counted_sums(struct agent_thread *t, const struct probe *p,
+					     uint64_t slot)
+{
+	struct counted *c = &own->counted[p->number % COUNTED];
+	if (__builtin_expect(c->probe == p, 1))
+		return c->sums;
+	sample_prepare(t, slot);
+	uint32_t node = cct_child(&t->tree, t->tree.root,
+				  cct_key(false, CCT_PARTIAL, WALK_COUNTED));
+	if (node)
+		node = sample_called(t, node, p->function);
+	struct arena_probe_sums *s = node ? sums_of(t, node, p, false) : NULL;
+	if (!s || s->number != p->number)
+		return NULL;
+	*c = (struct counted){p, s};
+	return s;
+}
+
+static void count_only(struct agent_thread *t, const struct probe *p, uint64_t slot, bool jumped)
+{
+	struct arena_probe_sums *s = NULL;
+	if (is_busy(t, slot)) {
+		end_gone(slot, false, jumped);
+	} else {
+		t->shared.probe_busy = slot;
+		FENCE();
+		end_gone(slot, is_on_own_stack(t, slot), jumped);
+		s = counted_sums(t, p, slot);
+		counter_add(&t->shared.weight, 1);
+		if (s)
+			counter_add(&s->untimed, 1);
+		FENCE();
+		t->shared.probe_busy = 0;
+	}
+	if (!s)
+		atomic_fetch_add(&p->sums->untimed, 1);
+}
+
+/* ---- the way in ---- */
+
+/* A function whose probes take much time is called often, so this also learns in time that it is to be counted only. */
+__attribute__((noinline, cold)) static void measure(struct probe *p, uint64_t since)
+{
+	uint64_t now = ticks_now(), own_ticks = ticks_now() - now; /* to read this clock takes */
+	uint64_t ns = now - since > own_ticks ? ns_of(now - since - own_ticks) : 0;
+	atomic_fetch_add(&p->asked->measured_ns,
+			 ns < ARENA_PROBE_COST_MAX ? ns : ARENA_PROBE_COST_MAX);
+	atomic_fetch_add(&p->asked->measured, 1);
+	atomic_store_explicit(&p->rare,
+			      atomic_load(&p->asked->counted) ? PROBE_COUNTED : PROBE_MEASURED,
+			      memory_order_relaxed);
+}
+
+/* A call that is measured, or only counted. */
+__attribute__((noinline)) static uint64_t enter_rarely(struct agent_thread *t, struct probe *p,
+						       uint64_t slot, uint64_t returns, uint64_t fp,
+						       uint64_t extra)
+{
+	bool measured = own->until_measured <= PROBE_MEASURED;
+	uint64_t since = measured ? ticks_now() : 0, next = p->body;
+	own->until_measured = measured ? ARENA_PROBE_EACH : own->until_measured - 1;
+	if (atomic_load_explicit(&p->rare, memory_order_relaxed) == PROBE_COUNTED)
+		count_only(t, p, slot, probe_is_stub(returns));
+	else
+		next = probe_enter(p, slot, returns, fp, extra); /* it is no rare one now */
+	if (measured)
+		measure(p, since);
+	return next;
+}
+
 uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t fp, uint64_t extra)
 {
 	returns &= CPU_HERE.address_bits;
@@ -449,6 +578,11 @@ uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t 
 			atomic_fetch_add(&p->asked->unknown, 1);
 		return p->body;
 	}
+	struct probe_thread *mine = own;
+	uint32_t left = mine->until_measured;
+	if (__builtin_expect(left <= atomic_load_explicit(&p->rare, memory_order_relaxed), 0))
+		return enter_rarely(t, p, slot, returns, fp, extra);
+	mine->until_measured = left - 1;
 	/* Who has jumped here returns by the stub of the one that has jumped. */
 	bool jumped = probe_is_stub(returns), seen;
 	uint64_t stub = jumped ? 0 : stub_for(returns, p->body);
@@ -479,7 +613,7 @@ static void end_calls(struct agent_thread *t, uint64_t slot, bool returned, uint
 		if (r->slot != slot)
 			return;
 		if (returned)
-			count_time(r->sums, now - r->since);
+			count_time(r->sums, r->since, now);
 		else
 			counter_add(&r->sums->unwound, 1);
 		own->depth--;
@@ -495,9 +629,10 @@ void probe_leave(uint64_t slot)
 {
 	uint64_t now = ticks_now();
 	struct agent_thread *t = known();
-	if (!t || !own || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
+	if (!t || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return;
-	if (is_busy(t, slot)) {
+	if (!own ||
+	    is_busy(t, slot)) { /* it has called nothing: the call began on another thread */
 		struct other *o = other_find(slot);
 		if (o)
 			other_end(o, true, false, now);

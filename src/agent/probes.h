@@ -30,6 +30,9 @@ static inline uint64_t probe_see_through(uint64_t word)
 	return probe_table[offset / PROBE_STUB_SIZE].returns;
 }
 
+#define PROBE_MEASURED 1u
+#define PROBE_COUNTED UINT32_MAX
+
 /* probe_islands.c: what we need to know of a probe at a call, where nobody else can write. */
 struct probe {
 	uint64_t function, body;
@@ -37,6 +40,9 @@ struct probe {
 	struct arena_probe_sums *sums; /* of all threads */
 	uint32_t number;
 	bool wrapped;
+	/* A call is a special one if so many calls of its thread, or fewer, are left until one is measured: PROBE_MEASURED, or
+	   PROBE_COUNTED if all are only counted, as asked->counted was when a call was measured last. */
+	_Atomic uint32_t rare;
 };
 /* Puts in the probes that the collector asks for. The process must have one thread only. */
 void probe_start(void);

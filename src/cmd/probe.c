@@ -35,7 +35,6 @@
 #define REDRAW_NS 1000000000ull
 #define DEFAULT_PATHS 10
 #define DEFAULT_SLOWEST 10
-#define SLOWEST_MAX 32
 #define NOT_TOLD UINT64_MAX
 #define DEFAULT_BUDGET 5 /* per cent */
 #define JUMPS_NAMED 5
@@ -135,16 +134,7 @@ static void use_patches(struct probe *p)
 {
 	p->recorder.collector = COLLECTOR_AGENT;
 	p->probes.patched = true;
-	p->probes.slowest = 0;
 	probe_use_patches(&p->probes, 0);
-}
-
-/* Returns the option that only the kernel can do; NULL: there is none. */
-static const char *find_kernels_option(const struct probe *p)
-{
-	if (p->probes.metric_count)
-		return "--metric";
-	return p->slowest == NOT_TOLD || !p->slowest ? NULL : "--slowest";
 }
 
 /* Whether the agent can come into the program, or the processes. */
@@ -166,21 +156,22 @@ static struct err *clear_processes(const struct probe *p)
 static struct err *choose_engine(struct probe *p)
 {
 	char why[400];
-	const char *option = find_kernels_option(p);
+	bool measures = p->probes.metric_count; /* only the kernel can do that */
 	if (p->engine == ENGINE_UPROBE)
 		return NULL;
-	if (option && p->engine == ENGINE_PATCH)
-		return err_new("%s needs --engine=uprobe", option);
+	if (measures && p->engine == ENGINE_PATCH)
+		return err_new("--metric needs --engine=uprobe");
 	bool can = kernel_can_sample(why, sizeof why);
 	/* A process that runs gets no library unless somebody wants that, or there is no other way. */
 	if (p->engine == ENGINE_AUTO && !p->recorder.command && can)
 		return NULL;
-	if (option && !can)
-		return err_new("%s needs the kernel: %s. Without %s, the program counts its calls "
-			       "itself",
-			       option, why, option);
-	if (option) {
-		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s needs that", option);
+	if (measures && !can)
+		return err_new(
+			"--metric needs the kernel: %s. Without --metric, the program counts "
+			"its calls itself",
+			why);
+	if (measures) {
+		snprintf(p->why_uprobes, sizeof p->why_uprobes, "--metric needs that");
 		return NULL;
 	}
 	probe_judge_patches(&p->probes, &p->modules, p->at_start);
@@ -259,6 +250,8 @@ static struct err *choose_metrics(struct probe *p)
 	}
 	to->only_calls = !others;
 	to->slowest = p->slowest == NOT_TOLD ? DEFAULT_SLOWEST : (uint32_t)p->slowest;
+	if (to->only_calls)
+		to->slowest = 0;
 	to->budget = (double)p->budget / 100;
 	return e;
 }
@@ -535,8 +528,8 @@ static int check(struct probe *p, const char *duration)
 					   o->pids.values[i]);
 	if (duration && !read_seconds(duration, &o->seconds))
 		return cmd_misused("probe", "-d needs a number of seconds, not '%.64s'", duration);
-	if (p->slowest != NOT_TOLD && p->slowest > SLOWEST_MAX)
-		return cmd_misused("probe", "--slowest: at most %d", SLOWEST_MAX);
+	if (p->slowest != NOT_TOLD && p->slowest > PROBE_SLOWEST_MAX)
+		return cmd_misused("probe", "--slowest: at most %u", PROBE_SLOWEST_MAX);
 	if (p->budget > 100)
 		return cmd_misused("probe", "--budget needs a number of per cent, from 0 to 100");
 	if (o->output && (!*o->output || !strcmp(o->output, "-")))
@@ -571,8 +564,8 @@ int cmd_probe(int argc, char **argv)
 		{0, "metric", "METRIC",
 		 "as root: also measure cpu, blocked, arg:N, return or an event; repeatable",
 		 ARG_LIST, &p.metrics},
-		{0, "slowest", "N", "as root: keep the N slowest calls of each function (10)",
-		 ARG_U64, &p.slowest},
+		{0, "slowest", "N", "keep the N slowest calls of each function (10)", ARG_U64,
+		 &p.slowest},
 		{0, "budget", "PERCENT",
 		 "if probes take more of the time, only count the costliest (5); 0: no limit",
 		 ARG_U64, &p.budget},

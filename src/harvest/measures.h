@@ -51,12 +51,15 @@ struct probe_measure {
 	struct probe_bucket buckets[PROBE_VALUES];
 };
 
+#define PROBE_SLOWEST_MAX 32u
+
 /* One of the slowest calls of a function. */
 struct probe_slow {
 	uint64_t ns, begun; /* begun: CLOCK_MONOTONIC */
 	uint32_t process, thread;
-	uint32_t node;                                 /* of its path; 0: it is not known */
-	uint64_t parameters[PROBE_PARAMETERS], result; /* registers, as they are */
+	uint32_t node; /* of its path; 0: it is not known */
+	uint64_t parameters[PROBE_PARAMETERS],
+		result; /* registers, as they are; agents read none */
 };
 
 /* Returns the bucket of a time, and where that begins. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harvest/probes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,17 @@ void probes_forget(struct probes *p, size_t first)
 	p->count = first;
 }
 
+static void free_kept(struct probes *p)
+{
+	for (size_t i = 0; p->kept && i < p->kept_count; i++)
+		free(p->kept[i].slowest);
+	free(p->kept);
+	free(p->kept_of_paths);
+	p->kept = NULL;
+	p->kept_of_paths = NULL;
+	p->kept_count = 0;
+}
+
 void probes_free(struct probes *p)
 {
 	probes_forget(p, 0);
@@ -35,8 +47,7 @@ void probes_free(struct probes *p)
 	free(p->marks);
 	free(p->paths);
 	free(p->path_of_node);
-	free(p->kept);
-	free(p->kept_of_paths);
+	free_kept(p);
 	*p = (struct probes){0};
 }
 
@@ -47,6 +58,52 @@ void probes_refuse(struct probe_function *f, enum probe_state state, const char 
 	f->state = (uint8_t)state;
 	free(f->reason);
 	f->reason = strdup(reason);
+}
+
+/* ---- the budget ---- */
+
+#define WORTH \
+	0.1 /* part of what is too much that functions take at least, if less is to be done for them */
+
+struct load {                           /* since the last time, in ns */
+	uint64_t all, timed, most;      /* of functions that are timed; of one of them */
+	struct probe_function *dearest; /* NULL: none is timed */
+};
+
+static struct load take_load(struct probes *p)
+{
+	struct load out = {0};
+	for (size_t i = 0; i < p->count; i++) {
+		struct probe_function *f = &p->functions[i];
+		uint64_t load = f->load_ns - f->judged_ns;
+		f->judged_ns = f->load_ns;
+		out.all += load;
+		if (f->state != PROBE_ON || f->removed)
+			continue;
+		out.timed += load;
+		if (load > out.most) {
+			out.most = load;
+			out.dearest = f;
+		}
+	}
+	return out;
+}
+
+/* If nearly all is for functions that are only counted, it is of no use to count others only. */
+uint32_t probes_judge(struct probes *p, uint64_t passed_ns)
+{
+	char why[160];
+	struct load load = take_load(p);
+	p->share = passed_ns ? (double)load.all / (double)passed_ns : 0;
+	double over = (double)load.all - p->budget * (double)passed_ns;
+	if (p->budget <= 0 || over <= 0 || !load.dearest || (double)load.timed < WORTH * over)
+		return 0;
+	snprintf(why, sizeof why,
+		 "probes took %.0f %% of the program's time, and the budget is %g %%",
+		 100 * p->share, 100 * p->budget);
+	probes_refuse(load.dearest, PROBE_COUNTING, why);
+	load.dearest->dropped = true;
+	return (uint32_t)(load.dearest - p->functions) + 1;
 }
 
 /* ---- histograms ---- */
@@ -131,6 +188,26 @@ struct err *probes_add(struct probes *p, uint32_t function, uint32_t node,
 	return e;
 }
 
+/* The slowest is the first. */
+void probes_keep_slow(struct probes *p, uint32_t function, const struct probe_slow *call)
+{
+	struct probe_function *f = function < p->count ? &p->functions[function] : NULL;
+	if (!f || !p->slowest)
+		return;
+	if (!f->slowest)
+		f->slowest = calloc(PROBE_SLOWEST_MAX, sizeof *f->slowest);
+	size_t most = p->slowest < PROBE_SLOWEST_MAX ? p->slowest : PROBE_SLOWEST_MAX;
+	size_t at = f->slow_count;
+	while (at && f->slowest[at - 1].ns < call->ns)
+		at--;
+	if (!f->slowest || at >= most)
+		return;
+	size_t moved = (f->slow_count < most ? f->slow_count : most - 1) - at;
+	memmove(f->slowest + at + 1, f->slowest + at, moved * sizeof *f->slowest);
+	f->slowest[at] = *call;
+	f->slow_count = at + moved + 1;
+}
+
 /* Returns the measure in a list, which is made if there is none; NULL: no memory. */
 static struct probe_measure *measure_in(struct probe_measure **list, const struct probes *p,
 					uint32_t metric)
@@ -167,18 +244,31 @@ uint64_t probes_active(const struct probe_sums *s)
 
 /* ---- looks ---- */
 
+static bool keep(const struct probe_function *f, struct probe_kept *out)
+{
+	size_t size = PROBE_SLOWEST_MAX * sizeof *f->slowest;
+	out->sums = f->sums;
+	out->slow_count = f->slow_count;
+	out->slowest = f->slow_count ? malloc(size) : NULL;
+	if (out->slowest)
+		memcpy(out->slowest, f->slowest, f->slow_count * sizeof *f->slowest);
+	return out->slowest || !f->slow_count;
+}
+
 struct err *probes_lend(struct probes *p)
 {
 	probes_return(p);
 	p->kept = calloc(p->count + 1, sizeof *p->kept);
 	p->kept_of_paths = calloc(p->path_count + 1, sizeof *p->kept_of_paths);
-	if (!p->kept || !p->kept_of_paths)
+	bool good = p->kept && p->kept_of_paths;
+	for (size_t i = 0; good && i < p->count; i++, p->kept_count = i)
+		good = keep(&p->functions[i], &p->kept[i]);
+	if (!good) {
+		free_kept(p);
 		return err_new("out of memory");
-	for (size_t i = 0; i < p->count; i++)
-		p->kept[i] = p->functions[i].sums;
+	}
 	for (size_t i = 0; i < p->path_count; i++)
 		p->kept_of_paths[i] = p->paths[i].sums;
-	p->kept_count = p->count;
 	p->kept_path_count = p->path_count;
 	p->kept_untimed = p->untimed;
 	p->lent = true;
@@ -187,8 +277,15 @@ struct err *probes_lend(struct probes *p)
 
 static void return_all(struct probes *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		p->functions[i].sums = i < p->kept_count ? p->kept[i] : (struct probe_sums){0};
+	for (size_t i = 0; i < p->count; i++) {
+		struct probe_function *f = &p->functions[i];
+		const struct probe_kept none = {0};
+		const struct probe_kept *then = i < p->kept_count ? &p->kept[i] : &none;
+		f->sums = then->sums;
+		f->slow_count = then->slow_count;
+		if (then->slow_count)
+			memcpy(f->slowest, then->slowest, then->slow_count * sizeof *f->slowest);
+	}
 	while (p->path_count > p->kept_path_count) {
 		struct probe_path *last = &p->paths[--p->path_count];
 		p->path_of_node[last->node] = 0;
@@ -204,7 +301,5 @@ void probes_return(struct probes *p)
 	if (p->lent)
 		return_all(p);
 	p->lent = false;
-	free(p->kept);
-	free(p->kept_of_paths);
-	p->kept = p->kept_of_paths = NULL;
+	free_kept(p);
 }

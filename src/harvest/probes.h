@@ -58,7 +58,8 @@ struct probe_function {
 	bool fresh;    /* it was added while the others were counted, and is not in place yet */
 	bool removed;  /* it was taken away meanwhile: its counts stay */
 	bool dropped;  /* it was on, and became too dear: its calls are only counted since then */
-	uint64_t load_ns; /* that its probes have taken, all */
+	uint64_t load_ns,
+		judged_ns; /* that its probes have taken, all; of that, until it was judged */
 	struct probe_sums sums;
 	struct probe_measure *measures; /* one for each metric; NULL: none yet */
 	struct probe_slow *slowest;     /* the slowest first */
@@ -70,6 +71,12 @@ struct probe_path {    /* the calls of a function by one path */
 	uint32_t function;
 	struct probe_sums sums;
 	struct probe_measure *measures; /* as above */
+};
+
+struct probe_kept { /* of a function, before a look */
+	struct probe_sums sums;
+	struct probe_slow *slowest;
+	size_t slow_count;
 };
 
 struct probe_marks { /* places in a file that tell of exceptions */
@@ -91,7 +98,8 @@ struct probes {
 	bool patched; /* agents change the code of the functions; else the kernel stops threads there */
 	/* As it was before a look: probes_lend. */
 	bool lent;
-	struct probe_sums *kept, *kept_of_paths;
+	struct probe_kept *kept;
+	struct probe_sums *kept_of_paths;
 	size_t kept_count, kept_path_count;
 	uint64_t kept_untimed;
 	uint64_t untimed;    /* calls whose ends are not seen, because there was no room */
@@ -114,12 +122,18 @@ void probes_refuse(struct probe_function *function, enum probe_state state, cons
 /* Adds to the sums of a function, and of the path that ends at this node; node 0: it is not known. */
 struct err *probes_add(struct probes *probes, uint32_t function, uint32_t node,
 		       const struct probe_sums *more);
+/* Keeps a call if it is one of the slowest of its function (probes->slowest). */
+void probes_keep_slow(struct probes *probes, uint32_t function, const struct probe_slow *call);
 /* What is added from now on is only for a look at it: probes_return forgets it. */
 struct err *probes_lend(struct probes *probes);
 void probes_return(struct probes *probes);
 /* Adds values of a metric to those of a function, and of the path that ends at this node. */
 struct err *probes_measure(struct probes *probes, uint32_t function, uint32_t node, uint32_t metric,
 			   uint32_t octave, const struct probe_octave *more);
+/* Compares what the probes took since the last time with the time that has passed. If it is more than the budget, the
+   function whose probes took most is only counted from now on, unless that would be of no use. Returns its number, from 1
+   on; 0: none. */
+uint32_t probes_judge(struct probes *probes, uint64_t passed_ns);
 /* Whether its calls are timed, or were at first. */
 bool probes_are_timed(const struct probe_function *function);
 /* Returns how many calls have not ended, as far as ends are seen. */

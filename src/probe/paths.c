@@ -33,7 +33,9 @@ void path_print(const struct profile *profile, struct modules *modules, uint32_t
 		struct buf *out)
 {
 	unsigned frames = 0;
+	bool partial = false;
 	for (; node; node = profile->nodes[node].parent) {
+		partial = profile->nodes[node].kind == PROFILE_PARTIAL;
 		char *name = path_frame(profile, modules, node);
 		if (!name)
 			continue;
@@ -46,6 +48,8 @@ void path_print(const struct profile *profile, struct modules *modules, uint32_t
 		buf_put_clean(out, name, strlen(name));
 		free(name);
 	}
+	if (partial)
+		buf_puts(out, " < ?");
 }
 
 char *path_caller(const struct profile *profile, struct modules *modules, uint32_t node)

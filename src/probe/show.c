@@ -132,8 +132,9 @@ void probe_show_paths(const struct probes *p, const struct profile *profile,
 		buf_puts(out, "  called by\n");
 	for (size_t i = 0; i < shown; i++) {
 		put_count(out, all[i]->sums.calls, 11);
-		if (probes_are_timed(&p->functions[all[i]->function]))
-			put_times(out, &all[i]->sums);
+		const struct probe_sums *s = &all[i]->sums;
+		if (probes_are_timed(&p->functions[all[i]->function]) && s->calls > s->untimed)
+			put_times(out, s);
 		else
 			buf_printf(out, NO_TIMES, "-", "-", "-", "-", "-");
 		for (size_t k = 0; k < p->metric_count; k++)

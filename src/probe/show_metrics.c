@@ -270,11 +270,13 @@ static void put_slow_json(const struct probes *p, const struct probe_slow *s,
 							 ? s->result
 							 : s->parameters[m->number - 1]));
 	}
-	json_key(j, "registers");
-	json_begin_array(j);
-	for (size_t i = 0; i < PROBE_PARAMETERS; i++)
-		json_address(j, s->parameters[i]);
-	json_end_array(j);
+	if (!p->patched) {
+		json_key(j, "registers");
+		json_begin_array(j);
+		for (size_t i = 0; i < PROBE_PARAMETERS; i++)
+			json_address(j, s->parameters[i]);
+		json_end_array(j);
+	}
 	path_json(profile, modules, s->node, j);
 	json_end_object(j);
 }

@@ -35,7 +35,7 @@
 #include "safe/python.h"
 
 #define ARENA_MAGIC 0x31616e6572612d63ull /* "c-arena1" */
-#define ARENA_VERSION 11u
+#define ARENA_VERSION 13u
 #define ARENA_CHUNK_BITS 14
 #define ARENA_CHUNK (1u << ARENA_CHUNK_BITS)
 #define ARENA_METRICS_MAX 32

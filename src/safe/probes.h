@@ -7,6 +7,7 @@
  *    header->probes -> chunk -> chunk …          descriptions: struct arena_probe, one after another
  *    values[0], values[1] of a function's node   references to struct arena_probe_sums: of calls on the thread's own
  *                                                stack, and on other stacks
+ *    slowest                                     references to struct arena_slowest, one for each description
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -21,6 +22,9 @@
 #define ARENA_ISLAND_BYTES 128u
 #define ARENA_JUMP_BYTES 32u
 #define ARENA_STEPS 8u
+
+#define ARENA_PROBE_EACH 509u       /* a prime: few programs repeat themselves after so many */
+#define ARENA_PROBE_COST_MAX 10000u /* ns: what is longer is an interruption */
 
 enum arena_probe_state {
 	ARENA_PROBE_ASKED,
@@ -41,14 +45,20 @@ struct arena_probe {
 	uint8_t window, length; /* bytes of `original`, and of `jump` */
 	uint32_t wrapped; /* the agent has a function of this name: its calls are the program's */
 	_Atomic uint32_t state;
+	/* Set by the collector: calls are only counted, without path and time. */
+	_Atomic uint32_t counted;
 	uint8_t original[ARENA_JUMP_BYTES], jump[ARENA_JUMP_BYTES];
 	/* Where instructions of the window stand in the island, in bytes from their beginnings. */
 	uint8_t step_count, step_from[ARENA_STEPS];
 	uint16_t step_to[ARENA_STEPS];
+	/* One of ARENA_PROBE_EACH calls is measured, on each thread: how many were, and how long the agent was at work when they
+	   began. The collector sets them to 0. They are not beside what each call reads: all threads write here. */
+	_Atomic uint64_t measured, measured_ns;
 	uint8_t code[ARENA_ISLAND_BYTES];
 	/* Reference to the sums of calls whose path is not known, because a handler made them while the agent was at
 	   work; and of ends on another thread than the call. All threads add to them. */
 	uint64_t sums;
+	uint64_t slowest; /* reference to the slowest calls; 0: they are not wanted */
 	/* Calls whose path and end are not known: there was no room, or the thread has no record. */
 	_Atomic uint64_t unknown;
 };
@@ -56,8 +66,13 @@ struct arena_probe {
 	((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct arena_probe)))
 
 struct arena_probe_sums {
-	uint32_t number, reserved; /* of the function */
+	uint32_t number;       /* of the function */
+	_Atomic uint32_t kept; /* one of the slowest calls refers to these */
 	_Atomic uint64_t calls, returned, unwound, abandoned;
+	_Atomic uint64_t untimed; /* calls that were only counted: they are not among `calls` */
 	_Atomic uint64_t ns, most, least; /* of those that returned */
+	/* A call that takes longer may be one of the slowest, and where these are. The slower they are, the higher it is set. */
+	_Atomic uint64_t threshold;
+	uint64_t slowest;
 	_Atomic uint32_t times[ARENA_PROBE_TIMES];
 };

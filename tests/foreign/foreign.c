@@ -5,8 +5,9 @@
  *
  *    foreign AGENT HZ OUTPUT EMULATOR [OPTION...] -- PROGRAM [ARGUMENT...]
  *
- * With the agent for probes, $FOREIGN_PROBES has the functions of the program that are probed. What was counted is
- * written to standard error, for each of them: NAME CALLS RETURNED UNWOUND ABANDONED ACTIVE PATHS.
+ * With the agent for probes, $FOREIGN_PROBES has the functions of the program that are probed. If $FOREIGN_COUNTED is set,
+ * their calls are only counted. What was counted is written to standard error, for each of them: NAME CALLS RETURNED UNWOUND
+ * ABANDONED ACTIVE PATHS.
  *
  * AGENT is the library for that CPU: the emulator is told to preload it, and must not do so itself.
  * The program's exit status is ours, 128 and the signal where one killed it; 125 if we fail.
@@ -28,6 +29,7 @@
 #include "safe/wire.h"
 
 #define FAILED 125
+#define SLOWEST 5 /* calls of each function */
 #define WAIT_MS 100
 #define LATE_ROUNDS 100 /* for processes that outlive the first one */
 
@@ -126,6 +128,15 @@ static void count_allocations(struct recording_options *options)
 
 /* ---- probes ---- */
 
+/* As after probes had taken too much time: calls are only counted. */
+static void drop_all(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->count; i++) {
+		probes_refuse(&probes->functions[i], PROBE_COUNTING, "dropped");
+		probes->functions[i].dropped = true;
+	}
+}
+
 static void probe(struct recording_options *options, char **argv, struct probes *probes)
 {
 	struct probe_modules modules = {0};
@@ -142,11 +153,24 @@ static void probe(struct recording_options *options, char **argv, struct probes 
 	for (size_t i = 0; i < probes->count; i++)
 		if (probes->functions[i].state == PROBE_COUNTING)
 			probes->functions[i].state = PROBE_ON;
+	if (getenv("FOREIGN_COUNTED"))
+		drop_all(probes);
 	probe_modules_free(&modules);
 	free(names);
 	options->timers = false;
 	options->event_count = event_probes(probes, options->events);
 	options->probes = probes;
+}
+
+/* NAME slowest KEPT RETURNED MOST FIRST: how many of the slowest calls are kept; the longest time, and that of the first.
+   NAME counted CALLS UNTIMED - -: how many calls were only counted. */
+static void print_more(const struct probe_function *f)
+{
+	fprintf(stderr, "%s slowest %zu %llu %llu %llu\n", f->name, f->slow_count,
+		(unsigned long long)f->sums.returned, (unsigned long long)f->sums.most,
+		(unsigned long long)(f->slow_count ? f->slowest[0].ns : 0));
+	fprintf(stderr, "%s counted %llu %llu - -\n", f->name, (unsigned long long)f->sums.calls,
+		(unsigned long long)f->sums.untimed);
 }
 
 static void print_probes(const struct probes *p)
@@ -162,13 +186,14 @@ static void print_probes(const struct probes *p)
 			(unsigned long long)s->unwound, (unsigned long long)s->abandoned,
 			(unsigned long long)probes_active(s), paths, f->reason ? " " : "",
 			f->reason ? f->reason : "");
+		print_more(f);
 	}
 }
 
 int main(int argc, char **argv)
 {
 	struct recording_options options = {.timers = true, .event_count = 1};
-	struct probes probes = {0};
+	struct probes probes = {.slowest = SLOWEST};
 	struct session *session;
 	struct profile *profile;
 	unsigned living;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -94,6 +95,94 @@ static void calls_add_up(void **state)
 	err_free(e);
 }
 
+static void add_slow(struct probes *p, uint64_t ns)
+{
+	probes_keep_slow(p, 0, &(struct probe_slow){.ns = ns, .begun = ns + 1});
+}
+
+/* What a look adds is gone afterwards. */
+static void slowest_calls_are_sorted(void **state)
+{
+	struct probe_function function = {0};
+	struct probes p = {.functions = &function, .count = 1, .slowest = 3};
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++)
+		add_slow(&p, i * 37 % 100);
+	assert_int_equal(function.slow_count, 3);
+	assert_null(probes_lend(&p));
+	add_slow(&p, 98);
+	add_slow(&p, 1000);
+	assert_int_equal(function.slowest[0].ns, 1000);
+	assert_int_equal(function.slowest[1].ns, 99);
+	assert_int_equal(function.slowest[2].ns, 98);
+	assert_int_equal(function.slow_count, 3);
+	probes_return(&p);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(function.slowest[i].ns, 99 - i);
+		assert_int_equal(function.slowest[i].begun, 100 - i);
+	}
+	p.slowest = 0;
+	add_slow(&p, 5000);
+	assert_int_equal(function.slowest[0].ns, 99);
+	free(function.slowest);
+	p.functions = NULL;
+	p.count = 0;
+	probes_free(&p);
+}
+
+static void looks_take_nothing(void **state)
+{
+	struct probe_function function = {0};
+	struct probes p = {.functions = &function, .count = 1, .slowest = 3};
+	(void)state;
+	assert_null(probes_lend(&p));
+	add_slow(&p, 7);
+	assert_null(probes_lend(&p)); /* the next look */
+	assert_int_equal(function.slow_count, 0);
+	add_slow(&p, 7);
+	assert_int_equal(function.slow_count, 1);
+	probes_return(&p);
+	assert_int_equal(function.slow_count, 0);
+	free(function.slowest);
+	p.functions = NULL;
+	p.count = 0;
+	probes_free(&p);
+}
+
+static void judged(struct probes *p, uint64_t one, uint64_t two, uint32_t wanted)
+{
+	p->functions[0].load_ns += one;
+	p->functions[1].load_ns += two;
+	assert_int_equal(probes_judge(p, 1000), wanted);
+}
+
+static void the_dearest_is_dropped(void **state)
+{
+	struct probe_function functions[2] = {0};
+	struct probes p = {.functions = functions, .count = 2};
+	(void)state;
+	judged(&p, 900, 900, 0); /* no limit */
+	p.budget = 0.05;
+	judged(&p, 20, 30, 0);
+	assert_true(p.share > 0.049 && p.share < 0.051);
+	judged(&p, 20, 31, 2);
+	assert_int_equal(functions[1].state, PROBE_COUNTING);
+	assert_true(functions[1].dropped && probes_are_timed(&functions[1]));
+	assert_string_equal(functions[1].reason,
+			    "probes took 5 % of the program's time, and the budget is 5 %");
+	assert_int_equal(functions[0].state, PROBE_ON);
+	judged(&p, 4, 100, 0); /* nearly all is for counting */
+	judged(&p, 0, 100, 0);
+	functions[0].removed = true;
+	judged(&p, 90, 0, 0);
+	functions[0].removed = false;
+	assert_int_equal(probes_judge(&p, UINT64_MAX), 0);
+	judged(&p, 51, 0, 1);
+	judged(&p, 500, 500, 0);
+	free(functions[0].reason);
+	free(functions[1].reason);
+}
+
 static void names_fit(void **state)
 {
 	(void)state;
@@ -149,6 +238,9 @@ int main(void)
 		cmocka_unit_test(buckets_follow_each_other),
 		cmocka_unit_test(quantiles_are_near),
 		cmocka_unit_test(calls_add_up),
+		cmocka_unit_test(slowest_calls_are_sorted),
+		cmocka_unit_test(looks_take_nothing),
+		cmocka_unit_test(the_dearest_is_dropped),
 		cmocka_unit_test(names_fit),
 		cmocka_unit_test(ends_are_known_or_not),
 	};

@@ -29,6 +29,7 @@
 #include "collect/agents/arenas.h"
 #include "collect/agents/attach.h"
 #include "collect/agents/bell.h"
+#include "collect/agents/budget.h"
 #include "collect/agents/copies.h"
 #include "collect/agents/door.h"
 #include "collect/agents/heaps.h"
@@ -185,6 +186,7 @@ static void tick(void *self)
 	waiting_tick(self);
 	scan_all(self);
 	talk_close_silent(self, false);
+	budget_tick(self);
 }
 
 static void stop(void *self)

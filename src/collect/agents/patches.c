@@ -22,7 +22,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/agents/patches_tree.h"
 #include "collect/agents/rooms.h"
+#include "collect/agents/slowest.h"
 #include "collect/agents/state.h"
 #include "harvest/probes.h"
 #include "harvest/process.h"
@@ -36,6 +38,7 @@
 #include "process/remote.h"
 #include "profile/profile.h"
 #include "safe/probes.h"
+#include "safe/slowest.h"
 #include "safe/ticks.h"
 
 #define PAGE 4096u
@@ -137,26 +140,51 @@ static struct arena_probe *new_description(struct asking *a)
 	return p;
 }
 
-/* Sums that all threads add to. Returns a reference; 0: there is no room. */
-static uint64_t new_sums(struct asking *a, uint32_t number)
+/* Returns zeroed memory in the arena; NULL: there is no room. */
+static void *new_piece(struct asking *a, size_t size)
 {
 	struct arena_header *arena = a->arena->header;
 	struct arena_chunk *chunk = a->arena->probe_sums ? arena_at(arena, a->arena->probe_sums)
 							 : NULL;
 	uint32_t used = chunk ? atomic_load(&chunk->used) : ARENA_CHUNK;
-	if (used + sizeof(struct arena_probe_sums) > ARENA_CHUNK) {
+	if (used + size > ARENA_CHUNK) {
 		a->arena->probe_sums = arena_take(arena);
 		if (!a->arena->probe_sums)
-			return 0;
+			return NULL;
 		chunk = arena_at(arena, a->arena->probe_sums);
 		used = sizeof *chunk;
 	}
-	struct arena_probe_sums *s = (void *)((char *)chunk + used);
-	memset(s, 0, sizeof *s);
+	void *piece = (char *)chunk + used;
+	memset(piece, 0, size);
+	atomic_store(&chunk->used, used + (uint32_t)size);
+	return piece;
+}
+
+static uint64_t reference_to(const struct asking *a, const void *piece)
+{
+	return piece ? (uint64_t)((const char *)piece - (const char *)a->arena->header) / 8 : 0;
+}
+
+/* Where the slowest calls are kept. Returns a reference; 0: there is no room. */
+static uint64_t new_slowest(struct asking *a, uint32_t wanted)
+{
+	struct arena_slowest *list = new_piece(a, slowest_size(wanted));
+	if (list)
+		list->count = wanted + ARENA_SLOWEST_SPARE;
+	return reference_to(a, list);
+}
+
+/* Sums that all threads add to. Returns a reference; 0: there is no room. */
+static uint64_t new_sums(struct asking *a, uint32_t number, uint64_t slowest)
+{
+	struct arena_probe_sums *s = new_piece(a, sizeof *s);
+	if (!s)
+		return 0;
 	s->number = number;
 	s->least = UINT64_MAX;
-	atomic_store(&chunk->used, used + (uint32_t)sizeof *s);
-	return (uint64_t)((char *)s - (char *)arena) / 8;
+	s->slowest = slowest;
+	s->threshold = slowest ? 0 : UINT64_MAX;
+	return reference_to(a, s);
 }
 
 /* The beginning of a function, as its file has it. */
@@ -223,14 +251,18 @@ static bool ask_one(struct asking *a, struct probe_function *f, uint32_t number,
 		return true;
 	}
 	struct arena_probe *p = new_description(a);
-	uint64_t sums = p ? new_sums(a, number) : 0;
-	if (!sums) {
+	uint32_t wanted = a->agents->recording->options.probes->slowest;
+	uint64_t slowest = p && wanted ? new_slowest(a, wanted) : 0;
+	uint64_t sums = p ? new_sums(a, number, slowest) : 0;
+	if (!sums || (wanted && !slowest)) {
 		probes_refuse(f, PROBE_REFUSED, "there are too many probes");
 		return false;
 	}
 	describe(p, number, address, block, block_size, island, &plan);
 	p->wrapped = f->wrapped;
 	p->sums = sums;
+	p->slowest = slowest;
+	p->counted = f->dropped;
 	a->count++;
 	return true;
 }
@@ -368,6 +400,7 @@ struct err *patches_ask(struct agents *agents, struct process *p)
 	arena->header->owner = getpid();
 	arena->header->owner_start = (uint64_t)process_stat_field(getpid(), STAT_START);
 	arena->header->probe_tick = tick_rate();
+	slowest_begin();
 	atomic_store(&arena->header->probe_count, a.count);
 	return NULL;
 }
@@ -380,9 +413,11 @@ static struct probe_sums sums_from(const struct arena_probe_sums *s)
 				 .returned = s->returned,
 				 .unwound = s->unwound,
 				 .abandoned = s->abandoned,
+				 .untimed = s->untimed,
 				 .ns = s->ns,
 				 .most = s->most,
 				 .least = s->least};
+	out.calls += out.untimed;
 	for (uint32_t i = 0; i < PROBE_TIMES; i++)
 		out.times[i] = s->times[i];
 	return out;
@@ -396,24 +431,28 @@ static const struct arena_probe_sums *sums_at(const struct arena *a, uint64_t re
 	return (const void *)((const char *)a->header + reference * 8);
 }
 
-struct err *patches_take(struct recording *recording, struct harvest *h, const struct arena *a,
-			 uint64_t reference, uint32_t node, uint32_t thread, bool last,
+struct err *patches_take(const struct patches_tree *tree, uint64_t reference, uint32_t node,
 			 uint64_t *partial)
 {
-	struct probes *probes = recording->options.probes;
-	const struct arena_probe_sums *there = sums_at(a, reference);
+	struct probes *probes = tree->recording->options.probes;
+	struct profile *profile = tree->harvest->profile;
+	const struct arena_probe_sums *there = sums_at(tree->arena, reference);
 	uint32_t number = there ? there->number : 0;
 	if (!there || number >= probes->count)
 		return NULL;
 	struct probe_sums sums = sums_from(there);
 	if (partial)
 		*partial += sums.calls;
-	struct err *e = profile_count(h->profile, node, thread, 0, sums.calls);
+	struct err *e = profile_count(profile, node, tree->thread, 0, sums.calls);
 	if (!e && sums.ns)
-		e = profile_count(h->profile, node, thread, 1, sums.ns);
-	if (last)
+		e = profile_count(profile, node, tree->thread, 1, sums.ns);
+	if (tree->last)
 		probes_return(probes);
-	return e || (!last && !probes->lent) ? e : probes_add(probes, number, node, &sums);
+	if (e || (!tree->last && !probes->lent))
+		return e;
+	if (there->kept)
+		slowest_take(tree, there, reference, node);
+	return probes_add(probes, number, node, &sums);
 }
 
 /* ---- what became of them ---- */
@@ -446,6 +485,7 @@ const char *patches_state_text(uint32_t state)
 }
 
 struct settling {
+	struct recording *recording;
 	const struct arena *arena;
 	struct probes *probes;
 	bool last;
@@ -463,6 +503,7 @@ static void add_shared(const struct settling *s, struct arena_probe *p)
 	if (sums.calls || sums.returned || sums.unwound || sums.abandoned)
 		err_free(probes_add(s->probes, p->number, 0, &sums));
 	s->probes->untimed += unknown;
+	slowest_take_others(s->recording, s->arena, p);
 }
 
 static void settle(struct arena_probe *p, void *context)
@@ -484,7 +525,9 @@ void patches_settle(struct recording *recording, struct arena *a, bool last)
 		return;
 	if (last)
 		probes_return(probes);
-	for_each(a, settle, &(struct settling){.arena = a, .probes = probes, .last = last});
+	for_each(a, settle,
+		 &(struct settling){
+			 .recording = recording, .arena = a, .probes = probes, .last = last});
 }
 
 /* ---- taking them out ---- */

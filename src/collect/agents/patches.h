@@ -9,17 +9,16 @@ struct arena;
 struct arena_probe;
 struct err;
 struct harvest;
+struct patches_tree;
 struct process;
 struct recording;
 
 /* Describes the probes that are not described yet for a program, in its arena: for one that has just said HELLO, and waits
    for our answer; or for one that runs (moving.h). */
 struct err *patches_ask(struct agents *agents, struct process *process);
-/* Counts the sums that a value of a node refers to. `last`: nobody will add to them.
-   `partial`: is raised by the calls; NULL: their path is complete. */
-struct err *patches_take(struct recording *recording, struct harvest *harvest,
-			 const struct arena *a, uint64_t reference, uint32_t node, uint32_t thread,
-			 bool last, uint64_t *partial);
+/* Counts the sums that a value of a node refers to. `partial`: is raised by the calls; NULL: their path is complete. */
+struct err *patches_take(const struct patches_tree *tree, uint64_t reference, uint32_t node,
+			 uint64_t *partial);
 /* Returns a description; NULL: there is none. */
 struct arena_probe *patches_at(const struct arena *a, uint32_t index);
 /* Why a probe is not in place; NULL: it is, or may be. */

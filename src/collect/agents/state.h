@@ -58,9 +58,10 @@ struct process_agent {      /* scan.c: the agent's part of a process */
 	struct heap_sites sites;
 	/* unseen.c: bytes that the kernel had counted at the beginning and at the end; of these, what the agent saw. */
 	uint64_t io_start, io_end, io_moved;
-	int io_fd;   /* -1: none */
-	bool late;   /* its agent came when it ran already */
-	bool served; /* and has a thread of its own there: not in child processes */
+	int io_fd;              /* -1: none */
+	uint64_t judged_cpu_ns; /* budget.c: its CPU time, until it was judged */
+	bool late;              /* its agent came when it ran already */
+	bool served;            /* and has a thread of its own there: not in child processes */
 };
 
 struct thread { /* scan.c */
@@ -134,6 +135,7 @@ struct agents {
 	size_t arena_count;
 	struct copies *copies; /* copies.c; NULL: no samples wait */
 	uint64_t walking_ns;   /* CPU time of all walks */
+	uint64_t judged_ns;    /* budget.c: when the last second was judged; 0: not yet */
 	pid_t attached;        /* attach.c: the process that is expected at the door; 0: none */
 	struct times *times;   /* times.c; NULL: nothing is on a time line yet */
 

@@ -10,6 +10,7 @@
 #include "collect/agents/heaps.h"
 #include "collect/agents/interpreted.h"
 #include "collect/agents/patches.h"
+#include "collect/agents/patches_tree.h"
 #include "collect/agents/state.h"
 #include "collect/agents/waits.h"
 #include "harvest/harvest.h"
@@ -99,6 +100,8 @@ struct reading {
 	struct harvest *harvest;
 	struct process *process;
 	const struct arena *arena;
+	const struct arena_thread *record;
+	pid_t tid;
 	uint32_t thread;
 	size_t metrics;
 	size_t site_metric;    /* whose values are references to sites */
@@ -132,6 +135,20 @@ static struct err *take_site(struct reading *r, uint64_t site, uint32_t node)
 				   node, r->thread);
 	heaps_place(r->process, site, node, r->thread);
 	return NULL;
+}
+
+/* Calls of a probed function. */
+static struct err *take_calls(struct reading *r, uint64_t reference, const struct placed *at)
+{
+	const struct patches_tree tree = {.recording = r->recording,
+					  .harvest = r->harvest,
+					  .arena = r->arena,
+					  .record = r->record,
+					  .pid = r->process->pid,
+					  .tid = r->tid,
+					  .thread = r->thread,
+					  .last = r->last};
+	return patches_take(&tree, reference, at->node, at->partial ? &r->partial : NULL);
 }
 
 /* The thread of the same process with this number, as the target sees it. It may have ended. */
@@ -189,9 +206,7 @@ static void visit(void *context, uint32_t index, uint32_t parent, uint64_t key,
 	r->placed[index] = at;
 	for (uint32_t i = 0; i < r->metrics && !r->error; i++)
 		if (values[i] && r->recording->options.probes)
-			r->error = patches_take(r->recording, r->harvest, r->arena, values[i],
-						at.node, r->thread, r->last,
-						at.partial ? &r->partial : NULL);
+			r->error = take_calls(r, values[i], &at);
 		else if (values[i] && i == r->site_metric)
 			r->error = take_site(r, values[i], at.node);
 		else if (values[i])
@@ -226,6 +241,8 @@ void trees_take(struct recording *recording, struct harvest *h, struct process *
 			    .harvest = h,
 			    .process = p,
 			    .arena = a,
+			    .record = record,
+			    .tid = t ? t->tid : record->tid,
 			    .metrics = recording_metrics(recording),
 			    .site_metric = heaps_site_metric(&recording->options),
 			    .last = last};

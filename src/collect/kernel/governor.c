@@ -109,78 +109,31 @@ static uint64_t program_cpu_ns(const struct kernel *k)
 	return sum;
 }
 
-static void drop(struct kernel *k, struct probe_function *f, uint32_t number)
-{
-	const struct probes *p = k->recording->options.probes;
-	char why[160];
-	snprintf(why, sizeof why,
-		 "probes took %.0f %% of the program's time, and the budget is %g %%",
-		 100 * p->share, 100 * p->budget);
-	probes_refuse(f, PROBE_COUNTING, why);
-	f->dropped = true;
-	probes_limit(k, number, KERNEL_LIMIT_UNTIMED);
-}
-
-/* Returns the load of the functions since the last time, and the dearest that is timed. */
-static uint64_t add_loads(struct kernel *k, uint32_t *dearest)
-{
-	struct probes *p = k->recording->options.probes;
-	uint64_t sum = 0, most = 0;
-	*dearest = 0;
-	for (uint32_t i = 0; i < p->count && i < k->probes.judged_count; i++) {
-		struct probe_function *f = &p->functions[i];
-		uint64_t load = f->load_ns - k->probes.judged_load[i];
-		k->probes.judged_load[i] = f->load_ns;
-		sum += load;
-		if (f->state == PROBE_ON && !f->removed && load > most) {
-			most = load;
-			*dearest = i + 1;
-		}
-	}
-	return sum;
-}
-
 /* Those that stopped to time calls a while ago. */
 static void drop_ends(struct kernel *k)
 {
 	struct probes *p = k->recording->options.probes;
-	for (uint32_t i = 0; i < p->count && i < k->probes.judged_count; i++)
+	for (uint32_t i = 0; i < p->count; i++)
 		if (p->functions[i].dropped && p->functions[i].site_count > 1) {
 			p->functions[i].site_count = 1;
 			probes_drop_ends(k, i + 1);
 		}
 }
 
-static bool make_room(struct kernel *k, size_t count)
-{
-	if (count <= k->probes.judged_count)
-		return true;
-	uint64_t *more = reallocarray(k->probes.judged_load, count, sizeof *more);
-	if (!more)
-		return false;
-	for (size_t i = k->probes.judged_count; i < count; i++)
-		more[i] = 0;
-	k->probes.judged_load = more;
-	k->probes.judged_count = count;
-	return true;
-}
-
 void governor_tick(struct kernel *k)
 {
 	struct probes *p = k->recording->options.probes;
 	uint64_t now = now_ns(), passed = now - k->probes.judged_ns;
-	if (!p || passed < JUDGE_NS || !make_room(k, p->count))
+	if (!p || passed < JUDGE_NS)
 		return;
 	uint64_t cpu_ns = program_cpu_ns(k), cpu = cpu_ns - k->probes.judged_cpu_ns;
 	bool first = !k->probes.judged_cpu_ns;
-	uint32_t dearest;
 	drop_ends(k);
-	uint64_t load = add_loads(k, &dearest);
 	k->probes.judged_ns = now;
 	k->probes.judged_cpu_ns = cpu_ns;
 	if (cpu_ns && !first && cpu > passed && cpu < cpu_ns + 1)
 		passed = cpu;
-	p->share = (double)load / (double)passed;
-	if (p->budget > 0 && p->share > p->budget && dearest)
-		drop(k, &p->functions[dearest - 1], dearest);
+	uint32_t dropped = probes_judge(p, passed);
+	if (dropped)
+		probes_limit(k, dropped, KERNEL_LIMIT_UNTIMED);
 }

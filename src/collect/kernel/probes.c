@@ -407,7 +407,6 @@ void probes_close(struct kernel *k)
 		}
 	measures_close(k);
 	free(k->probes.pids);
-	free(k->probes.judged_load);
 }
 
 /* ---- counting ---- */

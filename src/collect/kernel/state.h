@@ -342,8 +342,6 @@ struct kernel_probes { /* probes.c: calls of chosen functions */
 	pid_t *pids; /* the processes that probes were put into */
 	size_t pid_count, pid_room;
 	uint64_t judged_ns, judged_cpu_ns; /* governor.c */
-	uint64_t *judged_load;             /* of each function, as of then */
-	size_t judged_count;
 	uint64_t settled_ns;
 	struct kernel_probe_sum *sums[KERNEL_BUCKETS]; /* by thread */
 };

@@ -23,10 +23,19 @@ import {prepareTimes} from "./times.js";
 import {prepareWaits} from "./waits.js";
 import {prepareCallers} from "./views.js";
 
-// Takes steps while there is nothing else to do. One that returns true is not yet at its end.
+const AT_ONCE = 8; // milliseconds
+
+// Takes steps while there is nothing else to do, short ones together. One that returns true is not yet at its end.
 function prepare(steps) {
-	if (steps.length)
-		whenIdle(() => prepare(steps[0]() ? steps : steps.slice(1)));
+	const take = () => {
+		const start = performance.now();
+		while (steps.length && performance.now() - start < AT_ONCE)
+			if (!steps[0]())
+				steps = steps.slice(1);
+		if (steps.length)
+			whenIdle(take);
+	};
+	whenIdle(take);
 }
 
 async function start() {

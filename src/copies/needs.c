@@ -77,10 +77,13 @@ struct finder {
 	const struct original *o;
 	struct graph *const *graphs;
 	struct needs *out;
-	uint32_t *seen; /* by procedure: calls of it */
-	bool *stale; /* by procedure: what is needed of it is more than when its calls were looked at */
-	bool *more; /* by procedure: it reads more than when its callers were looked at */
 	bool first; /* the first round */
+	/* By procedure: */
+	uint32_t *seen; /* calls of it */
+	bool *followed; /* what it reads is found */
+	bool *looked;   /* its calls are looked at */
+	bool *stale;    /* what is needed of it is more than when its calls were looked at */
+	bool *more;     /* it reads more than when its callers were looked at */
 };
 
 static struct err *take_calls(struct finder *f, uint32_t from, const struct graph *graph)
@@ -96,11 +99,11 @@ static struct err *take_calls(struct finder *f, uint32_t from, const struct grap
 			if (to == EXTENT_NONE)
 				continue;
 			uint32_t needed = live_behind(&live, b, k) & usual(f->o);
-			f->stale[to] |= (needed & ~f->out->registers[to]) != 0;
+			f->stale[to] |= f->looked[to] && needed & ~f->out->registers[to];
 			f->out->registers[to] |= needed;
 			f->seen[to] += f->first;
 		}
-	f->more[from] |= (live.reads & ~f->out->reads[from]) != 0;
+	f->more[from] = (live.reads & ~f->out->reads[from]) != 0;
 	f->out->reads[from] |= live.reads;
 	live_free(&live);
 	return NULL;
@@ -127,17 +130,50 @@ static struct err *look_at_stale(struct finder *f, bool *any)
 			*any = true;
 			e = look_at(f, i);
 		}
-	for (size_t i = 0; i < f->o->call_count; i++)
-		f->stale[f->o->calls[i].from] |= f->more[f->o->calls[i].to];
+	for (size_t i = 0; i < f->o->call_count; i++) {
+		const struct original_call *c = &f->o->calls[i];
+		f->stale[c->from] |= f->looked[c->from] && f->more[c->to];
+	}
 	memset(f->more, 0, f->o->extents.procedure_count * sizeof *f->more);
 	return e;
+}
+
+/* Follows what is wanted, and where that jumps to. Returns whether that was more. */
+static bool follow_jumps(struct finder *f)
+{
+	bool more = false;
+	for (size_t i = 0; i < f->o->call_count; i++) {
+		const struct original_call *c = &f->o->calls[i];
+		if (!f->followed[c->from] || !f->o->jumped_to[c->to] || f->followed[c->to])
+			continue;
+		f->followed[c->to] = more = true;
+	}
+	return more;
+}
+
+/* Chooses what to look at: what is wanted, where that jumps to, and who calls it. Of others, all is possible. */
+static void choose(struct finder *f)
+{
+	size_t count = f->o->extents.procedure_count;
+	for (size_t i = 0; i < count; i++)
+		f->followed[i] = f->graphs[i] != NULL;
+	while (follow_jumps(f))
+		;
+	for (size_t i = 0; i < count; i++) {
+		f->looked[i] = f->followed[i];
+		f->out->sure[i] = f->graphs[i] || !f->o->called[i];
+		f->out->reads[i] = f->followed[i] ? 0 : f->o->cpu->all;
+	}
+	for (size_t i = 0; i < f->o->call_count; i++)
+		f->looked[f->o->calls[i].from] |= f->graphs[f->o->calls[i].to] != NULL;
+	memcpy(f->stale, f->looked, count * sizeof *f->stale);
 }
 
 /* Calls that only the sweep over the code has found may need anything. */
 static void doubt(struct finder *f)
 {
 	for (size_t i = 0; i < f->o->extents.procedure_count; i++)
-		if (f->seen[i] != f->o->called[i]) {
+		if (f->graphs[i] && f->seen[i] != f->o->called[i]) {
 			f->out->sure[i] = false;
 			f->stale[i] = true;
 		}
@@ -155,8 +191,7 @@ static struct err *find_all(struct finder *f)
 {
 	bool any = true;
 	struct err *e = NULL;
-	for (size_t i = 0; i < f->o->extents.procedure_count; i++)
-		f->stale[i] = f->out->sure[i] = true;
+	choose(f);
 	for (unsigned round = 0; any && round < ROUNDS_MAX && !e; round++) {
 		f->first = !round;
 		e = look_at_stale(f, &any);
@@ -168,21 +203,31 @@ static struct err *find_all(struct finder *f)
 	return e;
 }
 
+static void free_finder(struct finder *f)
+{
+	free(f->seen);
+	free(f->followed);
+	free(f->looked);
+	free(f->stale);
+	free(f->more);
+}
+
 struct err *needs_find(const struct original *o, struct graph *const *graphs, struct needs *out)
 {
 	size_t count = o->extents.procedure_count + 1;
 	struct finder f = {.o = o, .graphs = graphs, .out = out};
 	f.seen = calloc(count, sizeof *f.seen);
+	f.followed = calloc(count, sizeof *f.followed);
+	f.looked = calloc(count, sizeof *f.looked);
 	f.stale = calloc(count, sizeof *f.stale);
 	f.more = calloc(count, sizeof *f.more);
 	out->registers = calloc(count, sizeof *out->registers);
 	out->reads = calloc(count, sizeof *out->reads);
 	out->sure = calloc(count, sizeof *out->sure);
-	bool room = f.seen && f.stale && f.more && out->registers && out->reads && out->sure;
+	bool room = f.seen && f.followed && f.looked && f.stale && f.more && out->registers &&
+		    out->reads && out->sure;
 	struct err *e = room ? find_all(&f) : err_new("out of memory");
-	free(f.seen);
-	free(f.stale);
-	free(f.more);
+	free_finder(&f);
 	if (e)
 		needs_free(out);
 	return e;

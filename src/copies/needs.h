@@ -23,7 +23,7 @@ struct needs { /* by procedure */
 	bool *sure;     /* nothing else is needed: all calls by code of this file were seen */
 };
 
-/* `graphs`: of procedures, as far as they are there. */
+/* Of the procedures that are wanted: those that have a graph in `graphs`. */
 struct err *needs_find(const struct original *original, struct graph *const *graphs,
 		       struct needs *out);
 void needs_free(struct needs *needs);

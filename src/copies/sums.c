@@ -180,12 +180,14 @@ static bool find_calls(const struct maker *m, uint32_t block, uint32_t *first, u
 	return *first != SUMS_NO_CALL;
 }
 
-/* Adds up how SP moves from before `first` to behind `last`. False: that is not known. */
+/* Adds up how SP moves from before the first call to behind the last one. False: that is not known; or SP is higher at
+   another call than at the first, where the sum is kept: who is called there would take that for gone. */
 static bool add_sp_moves(const struct maker *m, struct sums_block *b)
 {
 	b->sp_moves = 0;
 	for (uint32_t k = b->save; k <= b->restore; k++) {
-		if (m->live->insns[k].sets_sp)
+		bool higher = b->sp_moves > 0 && is_call(&m->live->insns[k]);
+		if (m->live->insns[k].sets_sp || higher)
 			return false;
 		b->sp_moves += m->live->insns[k].sp_moves;
 	}

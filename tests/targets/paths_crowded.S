@@ -223,6 +223,55 @@ knows_that:
 	ret
 	.size knows_that, . - knows_that
 
+	/* Which way it came is kept over a call. */
+	.globl keeps_sum
+	.type keeps_sum, @function
+keeps_sum:
+	push %rbx
+	mov %rdi, %rbx
+	test $1, %dil
+	je 1f
+	add $3, %rbx
+1:	test $2, %dil
+	je 2f
+	add $5, %rbx
+2:	call changes_one
+	add %rbx, %rax
+	test $4, %bl
+	je 3f
+	add $7, %rax
+3:	pop %rbx
+	ret
+	.size keeps_sum, . - keeps_sum
+
+	/* The same over two calls. At the second one the stack pointer is higher: arguments on the stack are gone. */
+	.globl keeps_over_two
+	.type keeps_over_two, @function
+keeps_over_two:
+	push %rbx
+	mov %rdi, %rbx
+	test $1, %dil
+	je 1f
+	add $3, %rbx
+1:	test $2, %dil
+	je 2f
+	add $5, %rbx
+2:	push $0
+	push $0
+	push $0
+	push $0
+	mov %rbx, %rdi
+	call keeps_sum
+	add $32, %rsp
+	mov %rax, %rdi
+	call keeps_sum
+	test $4, %bl
+	je 3f
+	add $7, %rax
+3:	pop %rbx
+	ret
+	.size keeps_over_two, . - keeps_over_two
+
 	.globl main
 	.type main, @function
 main:
@@ -252,6 +301,10 @@ main:
 2:	call goes_on
 	add %rax, %rbx
 	call knows_that
+	add %rax, %rbx
+	push %rdi
+	call keeps_over_two
+	pop %rdi
 	add %rax, %rbx
 	dec %rdi
 	jns 2b

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/err.h"
@@ -83,17 +82,10 @@ static struct err *list_places(struct maker *m, uint32_t metric, const bool *wan
 
 /* ---- a module ---- */
 
-/* Without a build-id, a file that was written after the recording is another one. */
 static bool is_recorded(const struct profile *p, const struct profile_module *m,
 			const struct image *image)
 {
-	char id[2 * BUILD_ID_MAX + 1];
-	struct stat st;
-	uint64_t until = m->until ? m->until : profile_end(p);
-	image_build_id_hex(image, id);
-	if (strcmp(id, m->build_id) != 0)
-		return false;
-	return id[0] || !until || stat(m->path, &st) || (uint64_t)st.st_mtime <= until + 1;
+	return image_is_same(image, m->path, m->build_id, m->until ? m->until : profile_end(p));
 }
 
 static struct err *add_functions(struct maker *m, uint32_t module, const struct extents *extents,

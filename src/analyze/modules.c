@@ -67,26 +67,23 @@ struct modules {
 /* ---- opening ---- */
 
 /* Without a build-id, a file written after the recording is another one. */
-static bool is_newer(const struct profile *p, const struct profile_module *m)
+static bool is_recorded(const struct profile *p, const struct profile_module *m,
+			const struct image *image)
 {
-	struct stat st;
-	uint64_t until = m->until ? m->until : profile_end(p);
-	return until && !stat(m->path, &st) && (uint64_t)st.st_mtime > until + 1;
+	return image_is_same(image, m->path, m->build_id, m->until ? m->until : profile_end(p));
 }
 
 static void open_recorded(const struct modules *ms, struct module *m,
 			  const struct profile_module *p)
 {
-	char id[2 * BUILD_ID_MAX + 1];
 	struct err *e = p->kind == PROFILE_VDSO ? backing_open_vdso(&m->image)
 						: image_open(p->path, &m->image);
 	if (e) {
 		err_free(e);
 		return;
 	}
-	image_build_id_hex(m->image, id);
 	m->state = CHANGED;
-	if (strcmp(id, p->build_id) != 0 || (!id[0] && is_newer(ms->profile, p)))
+	if (!is_recorded(ms->profile, p, m->image))
 		return;
 	e = places_open(m->image, ms->download, &m->places);
 	if (!e) {

@@ -109,9 +109,11 @@ static void set_rules(struct finder *f, bool own)
 	f->leaves = own ? cpu->all : cpu->results | cpu->kept | (f->in->needed & ~writes);
 }
 
-static uint32_t read_at(const struct finder *f, uint64_t address)
+/* What is read where an instruction jumps to. */
+static uint32_t read_behind(const struct finder *f, const struct live_insn *insn)
 {
-	return f->in->read_at && address ? f->in->read_at(f->in->context, address) : 0;
+	bool jumps = insn->kind == INSN_JUMP || insn->kind == INSN_BRANCH;
+	return jumps && f->in->read_at ? f->in->read_at(f->in->context, insn->target) : 0;
 }
 
 /* What is live where a block leaves the function. */
@@ -128,7 +130,7 @@ static uint32_t live_outside(const struct finder *f, uint32_t block)
 		return f->leaves;
 	case GRAPH_TAIL_CALLS:
 	case GRAPH_BRANCHES:
-		return f->leaves | f->calls | (last ? read_at(f, last->target) : 0);
+		return f->leaves | f->calls | (last ? read_behind(f, last) : 0);
 	default:
 		return f->leaves;
 	}

@@ -11,8 +11,8 @@
 #include "flow/graph.h"
 #include "isa/insn.h"
 
-#define ROUNDS_MAX \
-	30u /* what is needed after a call is also needed after the last call of who calls, and so on */
+/* What is needed after a call is also needed after the last call of who calls, and so on. */
+#define ROUNDS_MAX 30u
 
 /* ---- what is live in a procedure ---- */
 
@@ -44,13 +44,15 @@ struct context {
 	uint32_t procedure;
 };
 
+/* Stubs lead to other files: there, the rules for calls hold. */
 static uint32_t read_at(const void *context, uint64_t address)
 {
 	const struct context *c = context;
 	uint32_t to = extents_at(&c->o->extents, address);
-	if (to == EXTENT_NONE || to == c->procedure)
+	if (to == c->procedure || original_stub(c->o, address))
 		return 0;
-	return extents_start(&c->o->extents, to) == address ? c->needs->reads[to] : c->o->cpu->all;
+	bool begins = to != EXTENT_NONE && extents_start(&c->o->extents, to) == address;
+	return begins ? c->needs->reads[to] : c->o->cpu->all;
 }
 
 struct err *needs_live(const struct needs *needs, const struct original *o, uint32_t procedure,

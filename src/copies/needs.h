@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which registers callers need after a call, although the rules for calls let functions change them; and which ones functions
- * read. Parts of a function, as its cold code, can look like functions that are jumped to.
+ * Which registers callers need after a call, although the rules for calls let functions change them. Who calls a function of
+ * the same file may know that it leaves a register alone: compilers look, and assembly has rules of its own. Who calls it from
+ * elsewhere, or by a pointer, knows the rules only.
  *
- * Who calls a function
- * of the same file may know that it leaves a register alone: compilers look, and assembly has rules of its own. Who calls it
- * from elsewhere, or by a pointer, knows the rules only.
+ * And which registers code reads that is jumped to. It can be a part of the function that jumps, as its cold code.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,11 +15,10 @@ struct graph;
 struct live;
 struct original;
 
-struct needs { /* by procedure */
-	uint32_t *registers;
-	uint32_t
-		*reads; /* where others jump to it: registers that it reads from its beginning on */
-	bool *sure;     /* nothing else is needed: all calls by code of this file were seen */
+struct needs {               /* by procedure */
+	uint32_t *registers; /* that callers need after a call */
+	uint32_t *reads;     /* registers that it reads, if others jump to its beginning */
+	bool *sure;          /* nothing else is needed: all calls by code of this file were seen */
 };
 
 /* Of the procedures that are wanted: those that have a graph in `graphs`. */

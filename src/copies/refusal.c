@@ -162,21 +162,21 @@ static enum setting last_setting(const struct original *o, const struct graph_bl
 static bool is_computed(const struct original *o, const struct graph *g, uint32_t block,
 			uint8_t reg)
 {
-	uint32_t todo[WAYS_BACK] = {block}, count = 1;
+	uint32_t queue[WAYS_BACK] = {block}, count = 1;
 	for (uint32_t at = 0; at < count; at++) {
-		const struct graph_block *b = &g->blocks[todo[at]];
+		const struct graph_block *b = &g->blocks[queue[at]];
 		enum setting set = last_setting(o, b, at ? b->end : b->last, reg);
 		if (set == SETS_COMPUTED)
 			return true;
 		for (size_t i = 0; !set && i < g->edge_count; i++) {
 			uint32_t k = 0;
-			while (k < count && todo[k] != g->edges[i].from)
+			while (k < count && queue[k] != g->edges[i].from)
 				k++;
-			if (g->edges[i].to != todo[at] || k < count)
+			if (g->edges[i].to != queue[at] || k < count)
 				continue;
 			if (count == WAYS_BACK)
 				return true;
-			todo[count++] = g->edges[i].from;
+			queue[count++] = g->edges[i].from;
 		}
 	}
 	return false;

@@ -672,6 +672,17 @@ void image_build_id_hex(const struct image *image, char *out)
 	*out = 0;
 }
 
+bool image_is_same(const struct image *image, const char *path, const char *build_id,
+		   uint64_t until)
+{
+	char id[2 * BUILD_ID_MAX + 1];
+	struct stat st;
+	image_build_id_hex(image, id);
+	if (strcmp(id, build_id) != 0)
+		return false;
+	return *id || !until || stat(path, &st) || (uint64_t)st.st_mtime <= until + 1;
+}
+
 size_t image_segments(const struct image *image, const struct image_segment **out)
 {
 	*out = image->segments;

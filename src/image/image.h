@@ -54,6 +54,10 @@ char *image_interpreter(struct image *image);
 size_t image_build_id(const struct image *image, const uint8_t **bytes);
 /* Build-id as lower-case hex into out[2 * BUILD_ID_MAX + 1]; "" where there is none. */
 void image_build_id_hex(const struct image *image, char *out);
+/* Whether it is the file at `path` that somebody has seen: the one with this build-id (""; none), or without one, a file that was not
+   written after `until`, in seconds since 1970; 0: not known. */
+bool image_is_same(const struct image *image, const char *path, const char *build_id,
+		   uint64_t until);
 
 size_t image_segments(const struct image *image, const struct image_segment **out);
 /* Whether it has code at this address. */

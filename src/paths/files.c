@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -24,14 +23,8 @@ static const char *id_of(const struct path_function *f)
 
 static bool is_meant(const struct path_function *f, const struct image *image)
 {
-	char id[2 * BUILD_ID_MAX + 1];
-	struct stat st;
-	image_build_id_hex(image, id);
-	if (!*id_of(f) && !f->until)
-		return true;
-	if (strcmp(id_of(f), id) != 0)
-		return false;
-	return *id || stat(f->module, &st) || (uint64_t)st.st_mtime <= f->until + 1;
+	bool known = *id_of(f) || f->until;
+	return !known || image_is_same(image, f->module, id_of(f), f->until);
 }
 
 /* What cannot be opened is left out. */

@@ -220,15 +220,22 @@ static void put_table(const struct ranking *r, uint64_t limit, struct buf *out)
 			   called - shown);
 }
 
+/* What both begin with. `r` is to be freed in any case. */
+static struct err *begin(const struct path_result *result, const struct path_show *show,
+			 struct ranking *r, struct buf *out)
+{
+	struct err *e = ranking_make(result, r);
+	if (e)
+		return e;
+	put_problems(r, show->name, out);
+	return put_summary(result, r, show, out);
+}
+
 struct err *path_show_summary(const struct path_result *result, const struct path_show *show,
 			      struct buf *out)
 {
 	struct ranking r;
-	struct err *e = ranking_make(result, &r);
-	if (e)
-		return e;
-	put_problems(&r, show->name, out);
-	e = put_summary(result, &r, show, out);
+	struct err *e = begin(result, show, &r, out);
 	if (!e && out->failed)
 		e = err_new("out of memory");
 	ranking_free(&r);
@@ -239,11 +246,7 @@ struct err *path_show_text(const struct path_result *result, const struct path_s
 			   struct buf *out)
 {
 	struct ranking r;
-	struct err *e = ranking_make(result, &r);
-	if (e)
-		return e;
-	put_problems(&r, show->name, out);
-	e = put_summary(result, &r, show, out);
+	struct err *e = begin(result, show, &r, out);
 	if (!e)
 		put_table(&r, show->limit, out);
 	for (size_t i = 0; i < r.count && !e; i++) {

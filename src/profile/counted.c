@@ -150,19 +150,12 @@ struct err *profile_count_paths(struct profile *p, const struct profile_counted 
 
 /* ---- the file ---- */
 
-static void put_text(struct buf *raw, const char *text)
-{
-	size_t size = strnlen(text, PROFILE_STRING_MAX);
-	format_put_number(raw, size);
-	buf_append(raw, text, size);
-}
-
 static void put_function(struct buf *raw, const struct profile_counted *f)
 {
 	format_put_number(raw, f->module);
 	format_put_number(raw, f->address);
-	put_text(raw, f->name);
-	put_text(raw, f->reason);
+	format_put_text(raw, f->name);
+	format_put_text(raw, f->reason);
 	format_put_number(raw, f->entries);
 	format_put_number(raw, f->unknown);
 	format_put_number(raw, f->graph_size);
@@ -193,16 +186,6 @@ size_t counted_put(struct buf *raw, const struct profile_counted *functions, siz
 	raw->failed |= rows.failed;
 	buf_free(&rows);
 	return n;
-}
-
-static const char *take_text(struct decoder *d, struct cursor *c)
-{
-	size_t size;
-	const char *text = cursor_text(c, &size);
-	text = own_string(d->p, text, size);
-	if (!text && !d->error)
-		d->error = err_new("out of memory");
-	return text ? text : "";
 }
 
 static void take_graph(struct decoder *d, struct cursor *c, struct profile_counted *f)
@@ -246,8 +229,8 @@ static void read_function(struct decoder *d, struct cursor *c)
 {
 	struct profile_counted f = {.module = cursor_limited(c, INDEX_NONE - 1)};
 	f.address = cursor_number(c);
-	f.name = take_text(d, c);
-	f.reason = take_text(d, c);
+	f.name = decode_text(d, c);
+	f.reason = decode_text(d, c);
 	f.entries = cursor_number(c);
 	f.unknown = cursor_number(c);
 	if (!c->bad && !d->error)

@@ -55,7 +55,7 @@ void decode_complain(struct decoder *d, unsigned type, const char *problem)
 		d->tables[type].problem = problem;
 }
 
-static const char *take_text(struct decoder *d, struct cursor *c)
+const char *decode_text(struct decoder *d, struct cursor *c)
 {
 	size_t size;
 	const char *text = cursor_text(c, &size);
@@ -67,14 +67,14 @@ static const char *take_text(struct decoder *d, struct cursor *c)
 
 static void read_field(struct decoder *d, struct cursor *c)
 {
-	const char *key = take_text(d, c), *text = NULL;
+	const char *key = decode_text(d, c), *text = NULL;
 	uint64_t number = 0;
 	switch (cursor_number(c)) {
 	case FORMAT_NUMBER:
 		number = cursor_number(c);
 		break;
 	case FORMAT_TEXT:
-		text = take_text(d, c);
+		text = decode_text(d, c);
 		break;
 	default:
 		c->bad = true;
@@ -113,10 +113,10 @@ static void read_module(struct decoder *d, struct cursor *c)
 	uint8_t kind;
 	kind = (uint8_t)cursor_limited(c, PROFILE_KINDS - 1);
 	m.kind = PROFILE_FILE; /* for now: the process of a JIT module may be missing as yet */
-	m.path = take_text(d, c);
-	m.build_id = take_text(d, c);
+	m.path = decode_text(d, c);
+	m.build_id = decode_text(d, c);
 	process = cursor_limited(c, INDEX_NONE - 1);
-	m.problem = take_text(d, c);
+	m.problem = decode_text(d, c);
 	if (c->bad || d->error)
 		return;
 	d->error = profile_add_module(d->p, &m, &index);
@@ -130,8 +130,8 @@ static void read_metric(struct decoder *d, struct cursor *c)
 {
 	struct profile_metric m = {0};
 	uint32_t index;
-	m.name = take_text(d, c);
-	m.unit = take_text(d, c);
+	m.name = decode_text(d, c);
+	m.unit = decode_text(d, c);
 	m.period = cursor_number(c);
 	m.user_only = cursor_limited(c, 1);
 	if (d->p->metric_count >= PROFILE_METRIC_MAX)
@@ -157,8 +157,8 @@ static void read_process(struct decoder *d, struct cursor *c)
 	uint32_t index;
 	x.pid = cursor_int(c);
 	x.parent = cursor_int(c);
-	x.name = take_text(d, c);
-	x.command = take_text(d, c);
+	x.name = decode_text(d, c);
+	x.command = decode_text(d, c);
 	x.rank = cursor_int(c);
 	x.start_ns = cursor_number(c);
 	x.end_ns = cursor_number(c);
@@ -174,7 +174,7 @@ static void read_thread(struct decoder *d, struct cursor *c)
 	struct profile_thread t = {0}, *moved;
 	t.process = cursor_limited(c, INDEX_NONE - 1);
 	t.tid = cursor_int(c);
-	t.name = take_text(d, c);
+	t.name = decode_text(d, c);
 	t.start_ns = cursor_number(c);
 	t.end_ns = cursor_number(c);
 	t.cpu_ns = cursor_number(c);
@@ -205,7 +205,7 @@ static void read_off_times(struct decoder *d, struct cursor *c, size_t first)
 
 static void read_lost(struct decoder *d, struct cursor *c)
 {
-	const char *reason = take_text(d, c);
+	const char *reason = decode_text(d, c);
 	uint64_t count = cursor_number(c);
 	if (d->tables[FORMAT_LOST].got >= PROFILE_LOST_MAX)
 		c->bad = true;
@@ -282,7 +282,7 @@ static void read_names(struct decoder *d, struct cursor *c)
 		decode_complain(d, FORMAT_NAMES, "out of order");
 	else
 		for (size_t i = 0; i < count && m && !c->bad && !d->error; i++) {
-			names[i].name = take_text(d, c);
+			names[i].name = decode_text(d, c);
 			if (d->tables[FORMAT_NAMES].got >= PROFILE_TABLE_MAX)
 				c->bad = true;
 			if (c->bad || d->error)

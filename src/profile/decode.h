@@ -44,6 +44,8 @@ void decode_free(struct decoder *d);
    another called "(lost)" stands in for it; what cannot be placed is dropped. */
 bool decode_references(struct decoder *d);
 
+/* A text of a row, as the profile's own string; "" without memory, and then d->error says so. */
+const char *decode_text(struct decoder *d, struct cursor *c);
 /* Notes the first problem of a table. */
 void decode_complain(struct decoder *d, unsigned type, const char *problem);
 

@@ -23,13 +23,6 @@ struct encoder {
 	uint64_t totals[FORMAT_TYPES]; /* rows */
 };
 
-static void put_text(struct buf *b, const char *text)
-{
-	size_t size = strnlen(text, PROFILE_STRING_MAX);
-	format_put_number(b, size);
-	buf_append(b, text, size);
-}
-
 /* Compresses where that is of use; then the section is written and `raw` is empty again. */
 static void put_section(struct encoder *e, enum format_type type)
 {
@@ -63,11 +56,11 @@ static void put_info(struct encoder *e)
 	for (size_t i = 0; i < format_field_count; i++) {
 		const struct format_field *f = &format_fields[i];
 		const void *at = (const char *)e->p + f->offset;
-		put_text(&e->raw, f->key);
+		format_put_text(&e->raw, f->key);
 		format_put_number(&e->raw, f->kind == FIELD_TEXT ? FORMAT_TEXT : FORMAT_NUMBER);
 		switch (f->kind) {
 		case FIELD_TEXT:
-			put_text(&e->raw, *(const char *const *)at);
+			format_put_text(&e->raw, *(const char *const *)at);
 			break;
 		case FIELD_U64:
 			format_put_number(&e->raw, *(const uint64_t *)at);
@@ -88,17 +81,17 @@ static void put_module(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_module *m = &p->modules[i];
 	format_put_number(b, m->kind);
-	put_text(b, m->path);
-	put_text(b, m->build_id);
+	format_put_text(b, m->path);
+	format_put_text(b, m->build_id);
 	format_put_number(b, m->process);
-	put_text(b, m->problem);
+	format_put_text(b, m->problem);
 }
 
 static void put_metric(struct buf *b, const struct profile *p, size_t i)
 {
 	const struct profile_metric *m = &p->metrics[i];
-	put_text(b, m->name);
-	put_text(b, m->unit);
+	format_put_text(b, m->name);
+	format_put_text(b, m->unit);
 	format_put_number(b, m->period);
 	format_put_number(b, m->user_only);
 }
@@ -115,8 +108,8 @@ static void put_process(struct buf *b, const struct profile *p, size_t i)
 	const struct profile_process *x = &p->processes[i];
 	format_put_signed(b, x->pid);
 	format_put_signed(b, x->parent);
-	put_text(b, x->name);
-	put_text(b, x->command);
+	format_put_text(b, x->name);
+	format_put_text(b, x->command);
 	format_put_signed(b, x->rank);
 	format_put_number(b, x->start_ns);
 	format_put_number(b, x->end_ns);
@@ -128,7 +121,7 @@ static void put_thread(struct buf *b, const struct profile *p, size_t i)
 	const struct profile_thread *t = &p->threads[i];
 	format_put_number(b, t->process);
 	format_put_signed(b, t->tid);
-	put_text(b, t->name);
+	format_put_text(b, t->name);
 	format_put_number(b, t->start_ns);
 	format_put_number(b, t->end_ns);
 	format_put_number(b, t->cpu_ns);
@@ -145,7 +138,7 @@ static void put_off_times(struct buf *b, const struct profile *p, size_t i)
 
 static void put_lost(struct buf *b, const struct profile *p, size_t i)
 {
-	put_text(b, p->lost[i].reason);
+	format_put_text(b, p->lost[i].reason);
 	format_put_number(b, p->lost[i].count);
 }
 
@@ -185,7 +178,7 @@ static void put_name_columns(struct buf *b, const struct profile_name *names, si
 	for (size_t i = 0; i < count; i++)
 		format_put_number(b, names[i].size);
 	for (size_t i = 0; i < count; i++)
-		put_text(b, names[i].name);
+		format_put_text(b, names[i].name);
 }
 
 /* As many as fit in one section. */

@@ -85,6 +85,13 @@ void format_put_signed(struct buf *b, int64_t value)
 	leb_put(b, zigzag(value));
 }
 
+void format_put_text(struct buf *b, const char *text)
+{
+	size_t size = strnlen(text, PROFILE_STRING_MAX);
+	format_put_number(b, size);
+	buf_append(b, text, size);
+}
+
 #define AT(member) offsetof(struct profile, member)
 
 const struct format_field format_fields[] = {

@@ -83,6 +83,8 @@ uint64_t format_get(const uint8_t *at, unsigned bytes); /* little-endian */
 /* In LEB128. */
 void format_put_number(struct buf *b, uint64_t value);
 void format_put_signed(struct buf *b, int64_t value);
+/* Its length, at most PROFILE_STRING_MAX, and its bytes. */
+void format_put_text(struct buf *b, const char *text);
 
 /* The fields of "info", for who writes and who reads them: exactly one of `text` and `number` is
    in use by each; offsets into struct profile. */

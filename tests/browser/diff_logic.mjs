@@ -6,7 +6,7 @@ import {readFileSync} from "node:fs";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, ...diffs] = process.argv.slice(2);
-const m = await loadModules("format", "events", "model", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "flame",
+const m = await loadModules("format", "events", "model", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "pairs", "flat", "outline", "flame",
 	"dom", "statistics", "compare_sides", "compare_find", "compare", "compare_state", "compare_show", "own_code", "memory", "waits", "state");
 const model = m.parseModel(readPage(page).bytes);
 let checks = 0;

@@ -7,7 +7,7 @@ import {join} from "node:path";
 import {loadModules, readPage} from "./page.mjs";
 
 const [page, folder] = process.argv.slice(2);
-const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat", "outline", "folded", "flame",
+const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "pairs", "flat", "outline", "folded", "flame",
 	"flame_trees", "sandwich", "line_total",
 	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "own_code", "memory", "waits", "state");
 const rootsOf = (view) => view.level(null).rows();

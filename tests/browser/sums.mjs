@@ -7,7 +7,7 @@ import {loadModules, readPage} from "./page.mjs";
 import {randomModel, randomNumbers} from "./random_model.mjs";
 
 const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views",
-	"own", "flat", "outline", "flame", "statistics", "compare_sides", "compare_find", "compare");
+	"own", "pairs", "flat", "outline", "flame", "statistics", "compare_sides", "compare_find", "compare");
 const FEW = 1000; // nodes that are all looked at
 let checks = 0, where = "";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {loadModules, readPage} from "./page.mjs";
 
-const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "flat",
+const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own", "pairs", "flat",
 	"statistics", "compare_sides", "compare_find", "compare", "compare_state", "own_code", "memory", "waits", "state");
 const model = m.parseModel(readPage(process.argv[2]).bytes);
 const {spans, rows} = model, metric = spans.metric[0];

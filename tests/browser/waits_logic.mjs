@@ -7,7 +7,7 @@ import {loadModules, readPage} from "./page.mjs";
 
 const [page, json, timed] = process.argv.slice(2);
 const m = await loadModules("format", "events", "model", "times", "lists", "sums", "select", "formula", "columns", "levels", "views", "own",
-	"flat", "outline", "own_code", "waits", "pixels", "timeline_waits");
+	"pairs", "flat", "outline", "own_code", "waits", "pixels", "timeline_waits");
 const model = m.parseModel(readPage(page).bytes), report = JSON.parse(readFileSync(json, "utf8"));
 m.setColumns(model, {compared: null, metric: 0, derived: []});
 const metric = m.waitMetrics(model)[0], all = m.waitsOf(model, m.computeSelection(model), metric);

@@ -50,8 +50,9 @@ static uint64_t take_cpu(struct agents *agents)
 
 /* ---- what the probes have taken ---- */
 
-static void take_load(struct probes *probes, struct arena_probe *p)
+static void take_load(struct arena_probe *p, void *context)
 {
+	struct probes *probes = context;
 	if (p->number >= probes->count)
 		return;
 	struct probe_function *f = &probes->functions[p->number];
@@ -60,27 +61,17 @@ static void take_load(struct probes *probes, struct arena_probe *p)
 	f->load_ns += (ns + calls * (f->dropped ? COUNTED_NS : REST_NS)) * ARENA_PROBE_EACH;
 }
 
-static void take_loads(struct agents *agents, struct probes *probes)
+static void only_count(struct arena_probe *p, void *context)
 {
-	for (struct arena *a = agents->arenas; a; a = a->next)
-		for (uint32_t i = 0; a->header && i < atomic_load(&a->header->probe_count); i++) {
-			struct arena_probe *p = patches_at(a, i);
-			if (!p)
-				break;
-			take_load(probes, p);
-		}
+	const uint32_t *number = context;
+	if (p->number == *number)
+		atomic_store(&p->counted, 1);
 }
 
-static void only_count(struct agents *agents, uint32_t number)
+static void for_all(struct agents *agents, patches_each *each, void *context)
 {
 	for (struct arena *a = agents->arenas; a; a = a->next)
-		for (uint32_t i = 0; a->header && i < atomic_load(&a->header->probe_count); i++) {
-			struct arena_probe *p = patches_at(a, i);
-			if (!p)
-				break;
-			if (p->number == number)
-				atomic_store(&p->counted, 1);
-		}
+		patches_for_each(a, each, context);
 }
 
 void budget_tick(struct agents *agents)
@@ -92,9 +83,9 @@ void budget_tick(struct agents *agents)
 	bool first = !agents->judged_ns;
 	uint64_t cpu = take_cpu(agents);
 	agents->judged_ns = now;
-	take_loads(agents, probes);
+	for_all(agents, take_load, probes);
 	/* The first time, it only begins. */
 	uint32_t dropped = probes_judge(probes, first ? UINT64_MAX : cpu > passed ? cpu : passed);
 	if (dropped)
-		only_count(agents, dropped - 1);
+		for_all(agents, only_count, &(uint32_t){dropped - 1});
 }

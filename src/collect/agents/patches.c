@@ -457,11 +457,9 @@ struct err *patches_take(const struct patches_tree *tree, uint64_t reference, ui
 
 /* ---- what became of them ---- */
 
-typedef void each_probe(struct arena_probe *p, void *context);
-
-static void for_each(struct arena *a, each_probe *each, void *context)
+void patches_for_each(struct arena *a, patches_each *each, void *context)
 {
-	uint32_t count = atomic_load(&a->header->probe_count);
+	uint32_t count = a->header ? atomic_load(&a->header->probe_count) : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		struct arena_probe *p = patches_at(a, i);
 		if (!p)
@@ -525,9 +523,10 @@ void patches_settle(struct recording *recording, struct arena *a, bool last)
 		return;
 	if (last)
 		probes_return(probes);
-	for_each(a, settle,
-		 &(struct settling){
-			 .recording = recording, .arena = a, .probes = probes, .last = last});
+	patches_for_each(
+		a, settle,
+		&(struct settling){
+			.recording = recording, .arena = a, .probes = probes, .last = last});
 }
 
 /* ---- taking them out ---- */
@@ -559,7 +558,7 @@ void patches_withdraw(struct process *p)
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)p->pid);
 	int memory = open(path, O_RDWR | O_CLOEXEC);
 	if (memory >= 0) {
-		for_each(a, take_out, &memory);
+		patches_for_each(a, take_out, &memory);
 		close(memory);
 	}
 	remote_close(&stopped);

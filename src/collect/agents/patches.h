@@ -19,6 +19,9 @@ struct err *patches_ask(struct agents *agents, struct process *process);
 /* Counts the sums that a value of a node refers to. `partial`: is raised by the calls; NULL: their path is complete. */
 struct err *patches_take(const struct patches_tree *tree, uint64_t reference, uint32_t node,
 			 uint64_t *partial);
+typedef void patches_each(struct arena_probe *p, void *context);
+/* For all descriptions of a program. */
+void patches_for_each(struct arena *a, patches_each *each, void *context);
 /* Returns a description; NULL: there is none. */
 struct arena_probe *patches_at(const struct arena *a, uint32_t index);
 /* Why a probe is not in place; NULL: it is, or may be. */

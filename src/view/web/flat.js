@@ -4,6 +4,7 @@
 import {KIND, cached, inBlocks, modulePath, scopeFile} from "./model.js";
 import {Level, numbersOf} from "./levels.js";
 import {Matches, markSome, pairSteps, valuesAt} from "./views.js";
+import {Pairs} from "./pairs.js";
 import {matchScopes} from "./select.js";
 
 // The static structure: modules, files, functions, and below these the loops and inlined functions in
@@ -20,8 +21,7 @@ class Structure {
 		this.tops = [];
 		this.groups = new Map();
 		this.functions = new Int32Array(model.scopes.count).fill(-1); // by scope
-		this.slots = new Int32Array(1024).fill(-1); // those inside, by hash of parent and scope
-		this.used = 0;
+		this.insides = new Pairs(); // by parent and scope
 		this.of = new Int32Array(model.nodes.count);
 		this.next = 1;
 	}
@@ -74,28 +74,10 @@ class Structure {
 		this.functions[scope] = this.add(file, 2, scope, "", number);
 		return this.functions[scope];
 	}
-	slot(parent, scope) {
-		const mask = this.slots.length - 1;
-		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(scope, 0x85ebca6b)) & mask;
-		while (this.slots[at] >= 0 &&
-		       (this.parent[this.slots[at]] !== parent || this.scope[this.slots[at]] !== scope))
-			at = (at + 1) & mask;
-		return at;
-	}
 	inside(parent, scope) {
-		const at = this.slot(parent, scope);
-		if (this.slots[at] >= 0)
-			return this.slots[at];
-		const id = this.add(parent, this.level[parent] + 1, scope, "", this.module[parent]);
-		this.slots[at] = id;
-		if (++this.used * 2 > this.slots.length) {
-			const before = this.slots;
-			this.slots = new Int32Array(before.length * 2).fill(-1);
-			for (const known of before)
-				if (known >= 0)
-					this.slots[this.slot(this.parent[known], this.scope[known])] = known;
-		}
-		return id;
+		const known = this.insides.get(parent, scope);
+		return known >= 0 ? known :
+			this.insides.add(parent, scope, this.add(parent, this.level[parent] + 1, scope, "", this.module[parent]));
 	}
 }
 

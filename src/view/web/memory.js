@@ -9,6 +9,7 @@ import {formatCount, formatPercent, formatSize, formatTime} from "./format.js";
 import {Level, numbersOf} from "./levels.js";
 import {cached, inBlocks, partBy} from "./model.js";
 import {ownNodes} from "./own_code.js";
+import {Pairs} from "./pairs.js";
 import {matchScopes} from "./select.js";
 import {Matches, PathView, homeOf, markSome, placesWith, valuesAt} from "./views.js";
 
@@ -90,53 +91,26 @@ export function memoryHints(model, row) {
 	return hints;
 }
 
-// Numbers for pairs of a scope and a line, in the order in which they come.
-class Numbers {
-	constructor() {
-		this.scopes = [];
-		this.lines = [];
-		this.slots = new Int32Array(1024).fill(-1); // by hash
-	}
-	slot(scope, line) {
-		const mask = this.slots.length - 1;
-		let at = (Math.imul(scope, 0x9e3779b1) ^ Math.imul(line, 0x85ebca6b)) >>> 7 & mask;
-		while (this.slots[at] >= 0 && (this.scopes[this.slots[at]] !== scope || this.lines[this.slots[at]] !== line))
-			at = (at + 1) & mask;
-		return at;
-	}
-	of(scope, line) {
-		const at = this.slot(scope, line);
-		if (this.slots[at] >= 0)
-			return this.slots[at];
-		const id = this.slots[at] = this.scopes.push(scope) - 1;
-		this.lines.push(line);
-		if (this.scopes.length * 2 > this.slots.length) {
-			this.slots = new Int32Array(this.slots.length * 2).fill(-1);
-			this.scopes.forEach((one, i) => { this.slots[this.slot(one, this.lines[i])] = i; });
-		}
-		return id;
-	}
-}
-
 // The places of all samples: of each row its place (-1: it has no allocation) and node (origin); of each place its scope
 // and line.
 function allPlaces(model) {
 	return cached(model, "memory places", () => {
 		const {rows} = model, {node, line} = ownNodes(model), place = new Int32Array(rows.count).fill(-1);
-		const origin = new Int32Array(rows.count), some = rowsWithMemory(model), numbers = new Numbers();
-		const take = (from, to) => takePlaces(from, to, model, node, line, some, numbers, place, origin);
+		const origin = new Int32Array(rows.count), some = rowsWithMemory(model), places = new Pairs(); // by scope and line
+		const take = (from, to) => takePlaces(from, to, model, node, line, some, places, place, origin);
 		inBlocks(0, rows.count, take);
-		return {place, origin, scopes: Int32Array.from(numbers.scopes), lines: Int32Array.from(numbers.lines)};
+		return {place, origin, scopes: Int32Array.from(places.first), lines: Int32Array.from(places.second)};
 	});
 }
 
-function takePlaces(from, to, model, node, line, some, numbers, place, origin) {
+function takePlaces(from, to, model, node, line, some, places, place, origin) {
 	const {rows, nodes} = model;
 	for (let r = from; r < to; r++) {
 		if (!some[r])
 			continue;
-		const at = rows.node[r], home = node[at] || homeOf(model, at);
-		place[r] = numbers.of(nodes.scope[home], !node[at] || line[at] < 0 ? rows.line[r] : line[at]);
+		const at = rows.node[r], home = node[at] || homeOf(model, at), scope = nodes.scope[home];
+		const of = !node[at] || line[at] < 0 ? rows.line[r] : line[at], known = places.get(scope, of);
+		place[r] = known >= 0 ? known : places.add(scope, of, places.first.length);
 		origin[r] = home;
 	}
 }

@@ -212,24 +212,25 @@ export class Timeline {
 		return this.colours[scope] || (this.colours[scope] = functionColour(this.app.model, scope, this.theme));
 	}
 	paint() {
-		const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
 		this.drawn = null;
-		if (this.app.state.view !== "time" || !width || !hasTimeline(this.app.model))
+		if (this.app.state.view !== "time" || !this.scroller.clientWidth || !this.scroller.clientHeight || !hasTimeline(this.app.model))
 			return;
-		const scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
+		this.readTheme();
+		this.look();
+		this.showNames(); // which may leave less room for the lanes
+		if (this.scroller.clientHeight !== this.sight.height || this.scroller.clientWidth !== this.sight.width) {
+			this.layLanes();
+			this.look();
+		}
+		const {left, width, height, first, last} = this.sight, scale = window.devicePixelRatio || 1, c = this.canvas.getContext("2d");
 		this.drawn = {width, height};
 		fitCanvas(this.canvas, width, height, scale);
-		this.readTheme();
-		this.look(width, height, scale);
+		this.clearPixels(width - left, height, scale);
 		c.setTransform(scale, 0, 0, scale, 0, 0);
 		c.font = "12px system-ui, sans-serif";
 		c.textBaseline = "middle";
-		const top = this.scroller.scrollTop, {left} = this.sight, names = [];
-		const first = Math.max(0, laneAt(this.tops, top)), end = laneAt(this.tops, top + height - AXIS);
-		const last = end < 0 ? this.rows.length : end + 1, opened = this.openedThread();
+		const top = this.scroller.scrollTop, names = [], opened = this.openedThread();
 		this.paintKept(height);
-		this.shares = new Map();
-		this.waitShares = new Float64Array(this.app.model.header.reasons.length);
 		for (let i = first; i < last; i++) {
 			const paint = this.rows[i].thread === opened ? this.paintStacks : this.paintBoxes;
 			paint.call(this, this.rows[i].thread, AXIS + this.tops[i] - top, this.highOf(i), width - left, names);
@@ -242,26 +243,45 @@ export class Timeline {
 		for (const [name, from, to, y] of names)
 			this.paintName(c, typeof name === "string" ? name : scopeShort(this.app.model, name), from, to, y);
 		this.map.paint(this.theme, left, width);
-		this.showNames();
 		this.paintAxis(c, width, height);
 		this.paintCursor(c, top);
 	}
 	// What is in sight, asked for once: the browser may have to lay out the page for it.
-	look(width, height, scale) {
-		const [from, to] = this.window(), {left} = this, {pixels} = this;
-		const {selection, state, model} = this.app;
-		this.sight = {left, width, from, to, scale: (width - left) / (to - from), wanted: selection.wanted, kept: state.reason,
-			reasons: model.rows.reason};
-		this.shown = shownNodes(this.app.model, this.app.state.level);
-		if (!pixels || !pixels.isLike(width - left, height, scale))
-			this.pixels = new Pixels(width - left, height, scale);
+	look() {
+		const {clientWidth: width, clientHeight: height, scrollTop: top} = this.scroller, [from, to] = this.window(), {left} = this;
+		const {selection, state, model} = this.app, end = laneAt(this.tops, top + height - AXIS);
+		this.sight = {left, width, height, from, to, scale: (width - left) / (to - from), wanted: selection.wanted, kept: state.reason,
+			reasons: model.rows.reason, first: Math.max(0, laneAt(this.tops, top)), last: end < 0 ? this.rows.length : end + 1};
+		this.shown = shownNodes(model, state.level);
+	}
+	clearPixels(width, height, scale) {
+		if (!this.pixels || !this.pixels.isLike(width, height, scale))
+			this.pixels = new Pixels(width, height, scale);
 		this.pixels.all.fill(this.pixelColours.back);
+	}
+	// What has the most of the lanes in sight: functions (scopes), and what is waited for (reasons).
+	largest() {
+		const {model} = this.app, {scope} = model.nodes, {row} = model.spans, {left, width, first, last, reasons} = this.sight;
+		const functions = new Map(), waiting = new Map(), opened = this.openedThread();
+		const add = (shares, one, share) => shares.set(one, (shares.get(one) || 0) + share);
+		for (const {thread} of this.rows.slice(first, last)) {
+			if (thread < 0)
+				continue;
+			const shown = thread === opened ? shownNodes(model, 0) : this.shown; // where stacks are shown, the innermost counts
+			for (const {span, w, busy, waits, wait} of this.boxesOf(thread, width - left)) {
+				if (busy && this.isCounted(row[span]))
+					add(functions, scope[shown[model.rows.node[row[span]]]], Math.max(1, w) * busy);
+				if (waits >= 0 && this.isCounted(row[waits]))
+					add(waiting, reasons[row[waits]], Math.max(1, w) * wait);
+			}
+		}
+		const order = (shares, count) => [...shares].sort((a, b) => b[1] - a[1]).slice(0, count).map(([one]) => one);
+		const waits = order(waiting, WAITS_NAMED);
+		return {waits, most: order(functions, NAMED - waits.length)};
 	}
 	// The functions that took the most of what is in sight, in their colours; and what was waited for.
 	showNames() {
-		const {model} = this.app;
-		const largest = (shares, count) => [...shares].sort((a, b) => b[1] - a[1]).slice(0, count).map(([one]) => one);
-		const waits = largest([...this.waitShares.entries()].filter(([, share]) => share), WAITS_NAMED), most = largest(this.shares, NAMED - waits.length);
+		const {model} = this.app, {most, waits} = this.largest();
 		const key = JSON.stringify([most, waits, this.coloursFor]);
 		if (this.named === key)
 			return;
@@ -325,8 +345,6 @@ export class Timeline {
 			pixels.fill(box.x, bottom - high, w, high, counts ? this.colour(scope[shown]) : pixelColours.line);
 			if (chosen && node >= chosen && node < end[chosen])
 				pixels.fill(box.x, bottom, w, 3, pixelColours.focus);
-			if (counts)
-				this.shares.set(scope[shown], (this.shares.get(scope[shown]) || 0) + w * box.busy);
 			if (counts && w > 24 && high > 12)
 				names.push([scope[shown], sight.left + box.x, sight.left + box.x + w, bottom - Math.min(high, 18) / 2]);
 		}
@@ -339,7 +357,6 @@ export class Timeline {
 		pixels.fill(x, top, w, high, counts ? this.waitColours[reason] : pixelColours.line);
 		if (!counts)
 			return;
-		this.waitShares[reason] += w * wait;
 		if (w > 24 && high > 12)
 			names.push([this.app.model.header.reasons[reason], sight.left + x, sight.left + x + w, top + Math.min(high, 18) / 2]);
 	}
@@ -376,8 +393,6 @@ export class Timeline {
 					end(level);
 				before[level] = {node, from: x, to: x + w};
 			});
-			if (counts)
-				this.shares.set(scope[stack.at(-1)], (this.shares.get(scope[stack.at(-1)]) || 0) + w);
 		}
 		if (high > 11)
 			before.forEach((_, level) => end(level));

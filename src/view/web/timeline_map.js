@@ -52,6 +52,7 @@ export class TimeMap {
 			onpointercancel: () => { this.from = null; },
 			ondblclick: () => timeline.setWindow(null),
 		});
+		this.canvas.style.height = MAP_HIGH + "px"; // before it is painted, so that the lanes below know their room
 		this.from = null; // where a part begins, pixels
 	}
 	timeAt(x) {

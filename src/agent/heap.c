@@ -6,9 +6,9 @@
  * period of a thread follows its rate of samples, which is bounded so. It changes only for gaps that are still
  * to come, so that it does not bias what has been counted.
  *
- * Blocks that have a sample are in a table, by address, until they are freed. It is private memory: a forked
- * child has a copy of the heap, but has allocated nothing of it. The table has parts, each with a lock. A thread
- * never waits for itself: what a handler of the program does while the thread is in here is not counted.
+ * Blocks that have a sample are in a table, by address, until they are freed (agent/blocks.h). It is private memory:
+ * a forked child has a copy of the heap, but has allocated nothing of it. A thread never waits for itself at a lock of
+ * it: what a handler of the program does while the thread is in here is not counted.
  *
  * The peak: what each site had when the process had most. When memory is freed for the first time after a new
  * peak, the heap's serial is raised. A site notes what it had (`peak`) before its first change with a new serial.
@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "agent/alone.h"
 #include "agent/guard.h"
 #include "safe/exponential.h"
 #include "safe/heap.h"
@@ -32,108 +33,13 @@
 #define RATE 1000u         /* samples per second of a thread */
 #define FREES_EXACT 10000u /* paths of a thread that frees, before only some are looked for */
 #define FREE_LARGE 4096u   /* bytes */
-#define PARTS_BITS 6
-#define REGION_BITS 16 /* of an address: all blocks of a region are in the same part */
-#define PART_BITS 7u   /* of the first size of a part */
 
 AGENT_OWN struct heap_own heap_own;
 uint64_t heap_filter[(1u << HEAP_FILTER_BITS) / 64];
 
-static struct part {
-	_Atomic uint32_t guard;
-	uint32_t bits; /* it has room for 2^bits blocks; 0: for none */
-	uint64_t count;
-	struct heap_block *blocks;
-} parts[1u << PARTS_BITS];
-
 static struct arena_heap *_Atomic heap;
 
-/* ---- the table of blocks ---- */
-
-/* Returns `bits` bits. */
-static uint64_t hash(uint64_t number, unsigned bits)
-{
-	return number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
-}
-
-/* Blocks that are close in memory are close in the table as well: they are mostly used together, and the CPU's
-   caches are small. */
-
-static struct part *part_of(const void *address)
-{
-	return &parts[hash((uint64_t)address >> REGION_BITS, PARTS_BITS)];
-}
-
-static struct part *part_lock(const void *address)
-{
-	struct part *p = part_of(address);
-	guard_lock(&p->guard);
-	return p;
-}
-
-static uint64_t place_of(const struct part *p, uint64_t address)
-{
-	uint64_t number = address >> 4;
-	return (number ^ hash(number >> p->bits, p->bits)) & ((UINT64_C(1) << p->bits) - 1);
-}
-
-/* Brings the place of a block into the CPU's cache. The table may move meanwhile: then this was in vain. */
-static void table_prefetch(const void *address)
-{
-	const struct part *p = part_of(address);
-	if (p->bits)
-		__builtin_prefetch(&p->blocks[place_of(p, (uint64_t)address)], 1);
-}
-
-static struct heap_block *map_blocks(uint32_t bits)
-{
-	size_t size = sizeof(struct heap_block) << bits;
-	long at = safe_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return at < 0 && at > -4096 ? NULL : (struct heap_block *)at;
-}
-
-/* Returns where the block is, or would be. */
-static struct heap_block *part_find(const struct part *p, uint64_t address)
-{
-	uint64_t mask = (UINT64_C(1) << p->bits) - 1, at = place_of(p, address);
-	while (p->blocks[at].address && p->blocks[at].address != address)
-		at = (at + 1) & mask;
-	return &p->blocks[at];
-}
-
-/* Makes room for one more. */
-static bool part_grow(struct part *p)
-{
-	struct part larger = {.bits = p->bits ? p->bits + 1 : PART_BITS};
-	if (p->bits && p->count < (UINT64_C(1) << p->bits) / 2)
-		return true;
-	larger.blocks = map_blocks(larger.bits);
-	if (!larger.blocks)
-		return p->bits && p->count + 1 < UINT64_C(1) << p->bits;
-	for (uint64_t i = 0; p->bits && i < UINT64_C(1) << p->bits; i++)
-		if (p->blocks[i].address)
-			*part_find(&larger, p->blocks[i].address) = p->blocks[i];
-	if (p->bits)
-		SAFE_SYSCALL(SYS_munmap, p->blocks, sizeof *p->blocks << p->bits, 0, 0);
-	p->blocks = larger.blocks;
-	p->bits = larger.bits;
-	return true;
-}
-
-/* Blocks behind a gap move into it, if they belong before it. */
-static void part_close_gap(struct part *p, uint64_t gap)
-{
-	uint64_t mask = (UINT64_C(1) << p->bits) - 1;
-	for (uint64_t at = (gap + 1) & mask; p->blocks[at].address; at = (at + 1) & mask) {
-		uint64_t home = place_of(p, p->blocks[at].address);
-		if (((at - home) & mask) >= ((at - gap) & mask)) {
-			p->blocks[gap] = p->blocks[at];
-			gap = at;
-		}
-	}
-	p->blocks[gap].address = 0;
-}
+/* ---- sampled blocks that are not freed yet ---- */
 
 /* The blocks of each place of the filter. A count that has reached its limit stays there. */
 static uint8_t filter_counts[1u << HEAP_FILTER_BITS];
@@ -165,38 +71,21 @@ void heap_always_ask(const void *block)
 	guard_unlock(&filter_guard);
 }
 
-/* Adds a block. *old gets one that was at the same address, whose end we have missed; or its address is 0. */
 static bool table_add(const struct heap_block *block, struct heap_block *old)
 {
-	struct part *p = part_lock((void *)block->address);
-	bool good = part_grow(p);
-	old->address = 0;
-	if (good) {
-		struct heap_block *at = part_find(p, block->address);
-		*old = *at;
-		p->count += !at->address;
-		*at = *block;
-	}
-	guard_unlock(&p->guard);
-	if (good && !old->address)
+	if (!blocks_add(block, old))
+		return false;
+	if (!old->address)
 		filter_add((void *)block->address, 1);
-	return good;
+	return true;
 }
 
 static bool table_take(const void *address, struct heap_block *out)
 {
-	struct part *p = part_lock(address);
-	struct heap_block *at = p->bits ? part_find(p, (uint64_t)address) : NULL;
-	bool found = at && at->address;
-	if (found) {
-		*out = *at;
-		part_close_gap(p, (uint64_t)(at - p->blocks));
-		p->count--;
-	}
-	guard_unlock(&p->guard);
-	if (found)
-		filter_add(address, -1);
-	return found;
+	if (!blocks_take(address, out))
+		return false;
+	filter_add(address, -1);
+	return true;
 }
 
 /* ---- sites ---- */
@@ -219,6 +108,7 @@ void heap_start(void)
 	if (!agent.heap.wanted)
 		return;
 	const char *other = alloc_other();
+	alone_start();
 	alloc_start();
 	maps_start();
 	if (agent.heap.bytes == 1)
@@ -226,11 +116,6 @@ void heap_start(void)
 	struct arena_heap *here = other ? heap_here() : NULL;
 	for (size_t i = 0; here && i < HEAP_NAME - 1 && (here->other[i] = other[i]); i++)
 		here->other[i + 1] = 0;
-}
-
-static uint64_t add(_Atomic uint64_t *number, uint64_t more)
-{
-	return atomic_fetch_add_explicit(number, more, memory_order_relaxed);
 }
 
 /* Before a change of what lives. */
@@ -246,7 +131,7 @@ static void site_see(struct arena_heap *h, struct arena_site *site)
 /* The memory lives that was counted for a site. */
 static void heap_add(struct arena_heap *h, uint64_t bytes)
 {
-	uint64_t live = add(&h->live, bytes) + bytes;
+	uint64_t live = alone_add(&h->live, bytes) + bytes;
 	if (live > atomic_load_explicit(&h->peak, memory_order_relaxed)) {
 		atomic_store_explicit(&h->peak, live, memory_order_relaxed);
 		atomic_store_explicit(&h->at_peak, 1, memory_order_relaxed);
@@ -264,8 +149,8 @@ static void heap_remove(struct arena_heap *h, const struct heap_block *block)
 	if (site->thread == heap_own.number)
 		counter_add(&site->freed, block->bytes);
 	else
-		add(&site->freed_elsewhere, block->bytes);
-	add(&h->live, -block->bytes);
+		alone_add(&site->freed_elsewhere, block->bytes);
+	alone_add(&h->live, -block->bytes);
 }
 
 /* The thread has freed a block. */
@@ -275,8 +160,8 @@ static void site_end(const struct heap_taken *taken)
 	struct arena_site *site = arena_site(agent.arena, block->site);
 	uint64_t ticks = ticks_now() - block->ticks;
 	if (site->thread != heap_own.number) {
-		add(&site->ended_elsewhere, block->calls);
-		add(&site->lifetime_elsewhere, ticks * block->calls);
+		alone_add(&site->ended_elsewhere, block->calls);
+		alone_add(&site->lifetime_elsewhere, ticks * block->calls);
 		return;
 	}
 	counter_add(&site->ended, block->calls);
@@ -345,13 +230,13 @@ static uint64_t round_by_chance(double number)
 /* What a block of this size stands for. */
 static void weigh(struct heap_block *block, size_t size)
 {
-	block->bytes = size;
+	block->bytes = blocks_bytes(size);
 	block->calls = 1;
 	if (agent.heap.bytes == 1)
 		return;
 	double chance = exponential_chance((double)(size + HEAP_BESIDES) / (double)heap_own.period);
-	block->bytes = round_by_chance((double)size / chance);
-	block->calls = (uint32_t)round_by_chance(1 / chance);
+	block->bytes = blocks_bytes(round_by_chance((double)size / chance));
+	block->calls = blocks_calls(round_by_chance(1 / chance));
 }
 
 static void count(struct arena_heap *h, const struct heap_block *block, size_t size, bool grown)
@@ -372,7 +257,7 @@ static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size
 {
 	struct arena_heap *h = heap_here();
 	struct heap_block old, block = {.address = (uint64_t)address};
-	table_prefetch(address);
+	blocks_prefetch(address);
 	weigh(&block, size);
 	block.site = h ? sample_by_call(t, pc, h) : 0;
 	if (!block.site) {
@@ -419,12 +304,7 @@ void heap_note(struct agent_thread *t, uint64_t pc, void *block, size_t size, bo
 
 void heap_after_fork(void)
 {
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		if (parts[i].bits)
-			SAFE_SYSCALL(SYS_munmap, parts[i].blocks,
-				     sizeof *parts[i].blocks << parts[i].bits, 0, 0);
-		parts[i] = (struct part){0};
-	}
+	blocks_after_fork();
 	atomic_store(&heap, NULL);
 	/* The filter may stay as it is: then some blocks are looked for in vain. */
 	atomic_store(&filter_guard, 0);

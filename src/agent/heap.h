@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "agent/blocks.h"
 
 #define HEAP_FILTER_BITS 17
 /* Added to each size: also an allocation of 0 bytes takes memory, and must have a chance of a sample. */
@@ -62,14 +63,6 @@ static inline bool heap_may_know(const void *block)
 
 /* Sees to it that heap_may_know is true for this block from now on. */
 void heap_always_ask(const void *block);
-
-/* A sampled block of memory. */
-struct heap_block {
-	uint64_t address;
-	uint64_t bytes; /* that it stands for, and calls */
-	uint32_t site, calls;
-	uint64_t ticks; /* when it was allocated */
-};
 
 /* alloc.c: the file whose malloc the program calls instead of ours; NULL: it calls ours. */
 const char *alloc_other(void);

@@ -34,6 +34,7 @@ class Function:
             if after is not None:
                 self.cuts.add((blocks[-1], after))
                 self.starts.add(after)
+        self.dead_ends = {blocks[-1] for blocks, after in self.counted if after is None}
         self.edges = {(int(a, 16), int(b, 16)): n for a, b, n in told["edges"]}
         self.starts.update(b for _, b in self.edges)
         self.entries, self.sure, self.perhaps = 0, collections.Counter(), collections.Counter()
@@ -66,6 +67,8 @@ class Call:
             # A path is counted where its exception is caught, or before a call that never returns.
             if THROWS.search(before):
                 self.end_path(None, False)
+            elif self.blocks and self.blocks[-1] in f.dead_ends and (self.blocks[-1], pc) not in f.cuts:
+                self.end_path(None)
             else:
                 self.edges.append((self.last, pc))
                 self.end_path(pc)

@@ -53,7 +53,8 @@ struct err *choose_check_samples(const struct profile *p, const char *path)
 	if (p->value_count || p->lost_count || !p->counted_count)
 		return NULL;
 	return err_new(
-		"%s has no samples, but counts of paths: culprit report --by=path %s shows them",
+		"%s has no samples, but counts of paths: culprit report --by=path %s shows them, and culprit diff --by=path "
+		"compares them",
 		path, path);
 }
 

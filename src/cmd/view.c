@@ -19,6 +19,10 @@
 #include "base/err.h"
 #include "base/term.h"
 #include "explain/program.h"
+#include "paths/executed.h"
+#include "paths/ranking.h"
+#include "paths/result.h"
+#include "paths/stored.h"
 #include "export/outfile.h"
 #include "profile/profile.h"
 #include "view/explained.h"
@@ -47,7 +51,9 @@ struct viewing {
 	struct modules *modules;
 	struct attribution attribution;
 	struct sources *sources;
-	struct program program; /* functions that are explained */
+	struct program program;   /* functions that are explained */
+	struct path_result paths; /* what was counted of paths, if it was */
+	struct ranking counted;
 	struct buf page;
 };
 
@@ -64,15 +70,50 @@ static struct err *read_both(struct viewing *v, struct summary *summary)
 	return NULL;
 }
 
+static void note_paths(struct viewing *v, size_t left_out)
+{
+	const struct ranking *r = &v->counted;
+	if (left_out)
+		buf_printf(
+			&v->notes,
+			"damaged, or too large: the counts of paths of %zu functions are left out\n",
+			left_out);
+	if (r->refused)
+		buf_printf(&v->notes,
+			   "paths: %zu of %zu functions were refused (culprit report --by=path)\n",
+			   r->refused, r->count);
+	if (r->wrong)
+		buf_printf(
+			&v->notes,
+			"paths: %zu functions have counts that do not add up (culprit report --by=path)\n",
+			r->wrong);
+}
+
+/* What paths tell of lines and functions is shown as samples are. */
+static struct err *add_counted(struct profile *profile, void *context)
+{
+	struct viewing *v = context;
+	size_t left_out = 0;
+	if (!profile->counted_count)
+		return NULL;
+	struct err *e = path_result_restore(profile, &v->paths, &left_out);
+	if (!e)
+		e = ranking_make(&v->paths, &v->counted);
+	if (!e)
+		note_paths(v, left_out);
+	return e ? e : paths_add_executed(&v->counted, profile);
+}
+
 static struct err *load(struct viewing *v)
 {
 	const struct profile_spare spare = {.rare_above = PROFILE_MANY};
+	const struct choose_prepare prepare = {add_counted, v};
 	struct summary summary;
 	uint32_t metric;
-	struct err *e = v->diff->wanted
-				? read_both(v, &summary)
-				: choose_profile_without(v->o->path, &spare, NULL, &v->profile,
-							 &metric, &summary, &v->notes);
+	struct err *e = v->diff->wanted ? read_both(v, &summary)
+					: choose_profile_prepared(v->o->path, &spare, NULL,
+								  &prepare, &v->profile, &metric,
+								  &summary, &v->notes);
 	if (!e && !v->diff->wanted && serial_is_telling(v->profile))
 		e = serial_add(v->profile, &metric);
 	return e ? e : modules_open(v->profile, v->o->debuginfod, &v->modules);
@@ -101,6 +142,7 @@ static struct err *make_page(struct viewing *v)
 		.title = diff ? buf_text(&v->diff->title) : v->o->path,
 		.version = CULPRIT_VERSION,
 		.comparison = diff ? &v->diff->comparison : NULL,
+		.counted = v->counted.count ? &v->counted : NULL,
 	};
 	struct err *e = attribution_make(v->profile, v->modules, &options, &v->attribution);
 	if (!e && diff)
@@ -230,6 +272,8 @@ static int run(struct options *o)
 	struct err *e = view(&v);
 	sources_close(v.sources);
 	program_close(&v.program);
+	ranking_free(&v.counted);
+	path_result_free(&v.paths);
 	attribution_free(&v.attribution);
 	modules_close(v.modules);
 	if (!o->diff.wanted)

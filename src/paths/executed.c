@@ -88,8 +88,7 @@ struct err *paths_add_executed(const struct ranking *r, struct profile *p)
 	struct err *e = profile_add_metric(p,
 					   &(struct profile_metric){.name = PATHS_EXECUTED,
 								    .unit = "instructions",
-								    .period = 1,
-								    .user_only = true},
+								    .period = 1},
 					   &a.metric);
 	if (!e)
 		e = profile_add_process(p,

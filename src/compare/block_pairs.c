@@ -24,6 +24,7 @@
 #define LEAST 4                     /* less is not alike */
 #define NEIGHBOUR 3                 /* what a neighbour counts that is a pair */
 #define LEFT_OVER_MAX 200u
+#define NEIGHBOURS_MAX 16u /* of a block that are looked at: switches may have thousands */
 
 /* ---- a block ---- */
 
@@ -343,10 +344,15 @@ static struct err *find_moved(struct side *old, struct side *new)
 
 /* ---- what is left over ---- */
 
+static uint32_t few(uint32_t count)
+{
+	return count < NEIGHBOURS_MAX ? count : NEIGHBOURS_MAX;
+}
+
 static bool has_edge(const struct graph *g, uint32_t from, uint32_t to)
 {
 	const struct graph_block *b = &g->blocks[from];
-	for (uint32_t i = b->first; i < b->first + b->count; i++)
+	for (uint32_t i = b->first; i < b->first + few(b->count); i++)
 		if (g->edges[i].to == to)
 			return true;
 	return false;
@@ -358,11 +364,12 @@ static int common_neighbours(const struct side *old, const struct side *new, uin
 	const struct graph *g = old->in->graph, *h = new->in->graph;
 	const struct graph_block *b = &g->blocks[x];
 	int count = 0;
-	for (uint32_t i = b->first; i < b->first + b->count; i++) {
+	for (uint32_t i = b->first; i < b->first + few(b->count); i++) {
 		uint32_t to = old->paired[g->edges[i].to];
 		count += to != BLOCK_ALONE && has_edge(h, y, to);
 	}
-	for (uint32_t i = old->first_back[x]; i < old->first_back[x + 1]; i++) {
+	uint32_t back = old->first_back[x], backs = old->first_back[x + 1] - back;
+	for (uint32_t i = back; i < back + few(backs); i++) {
 		uint32_t from = old->paired[g->edges[old->back[i]].from];
 		count += from != BLOCK_ALONE && has_edge(h, from, y);
 	}

@@ -10,10 +10,13 @@
 #include "paths/result.h"
 #include "profile/profile.h"
 
+#define INSNS_MAX (1u << 22) /* more are not told apart, but block by block */
+
 struct adding {
 	struct profile *profile;
 	uint32_t metric, thread;
 	uint32_t module; /* of the function at hand */
+	size_t insns;    /* so far */
 };
 
 static bool is_module(const struct profile_module *m, const struct path_function *f)
@@ -46,13 +49,15 @@ static struct err *add_block(struct adding *a, const struct ranked_function *f, 
 	struct err *e = NULL;
 	if (!count)
 		return NULL;
-	if (!code || b->end <= b->start || size < b->end - b->start)
+	if (!code || b->end <= b->start || size < b->end - b->start ||
+	    b->end - b->start > INSNS_MAX || a->insns >= INSNS_MAX)
 		return add_at(a, b->start, count * f->lengths[block]);
 	for (uint64_t at = b->start; at < b->end && !e;) {
 		struct insn insn;
 		f->file->isa->decode(code + (at - b->start), (size_t)(b->end - at), at, &insn);
 		e = add_at(a, at, count);
 		at += insn.length ? insn.length : 1;
+		a->insns++;
 	}
 	return e;
 }

@@ -13,6 +13,7 @@ import {compilePattern} from "./select.js";
 import {el, setAttribute, setText} from "./dom.js";
 
 const BLOCK_SIZE = {width: 190, height: 56, line: 16, letters: 29};
+const CHOICES_AT_ONCE = 200;
 const WIDEST = 9; // of an edge, in pixels
 const LOST = [0.01, 0.03, 0.1, 0.25]; // of the function's cycles: where a colour ends
 const ZOOM = {least: 0.05, most: 3, step: 1.25, read: 0.75 /* at first, at least */, far: 0.4 /* smaller, texts cannot be read */};
@@ -69,7 +70,8 @@ export function scopesOfCode(model) {
 export class Flow {
 	constructor(app) {
 		this.app = app;
-		this.choice = el("select", {"aria-label": "function", onchange: () => this.show(Number(this.choice.value))});
+		this.choice = el("select", {"aria-label": "function", onchange: () => this.show(Number(this.choice.value)),
+			onfocus: () => this.fillChoice(true), onpointerdown: () => this.fillChoice(true)});
 		const button = (text, label, run) => el("button", {type: "button", title: label, "aria-label": label, onclick: run}, text);
 		this.way = el("span", {class: "way"}, button("‹", "the path before (,)", () => this.nextPath(-1)), el("span", {class: "which"}),
 			button("›", "the next path (.)", () => this.nextPath(1)), button("Paths", "all its paths (P)", () => app.setView("paths")));
@@ -181,11 +183,18 @@ export class Flow {
 
 	// The picture
 
+	// Lists the functions that can be chosen. Many of them take long to draw: until somebody is about to choose, it is but the one that
+	// is shown.
+	fillChoice(all) {
+		const {count} = this.app.model.flow, list = all || count <= CHOICES_AT_ONCE ? Array.from({length: count}, (_, i) => i) : [this.index];
+		const {length} = this.choice.children, isOther = length !== count && this.choice.value !== String(this.index);
+		if (isOther || length < list.length)
+			this.choice.replaceChildren(...list.map((i) => el("option", {value: i}, this.nameOf(i))));
+		this.choice.value = String(this.index);
+	}
 	draw(reveal = false) {
 		const {app} = this, {model} = app;
-		if (this.choice.children.length !== model.flow.count)
-			this.choice.replaceChildren(...Array.from({length: model.flow.count}, (_, i) => el("option", {value: i}, this.nameOf(i))));
-		this.choice.value = String(this.index);
+		this.fillChoice(false);
 		setAttribute(this.scroller, "aria-label", `blocks of ${this.nameOf(this.index)}`);
 		setText(this.note, [this.graph.incomplete ? "Where some jumps go is not known: edges are missing." : "",
 			app.selection.narrowed ? "This is of the whole recording, whatever is filtered." : ""].join(" ").trim());

@@ -3,6 +3,7 @@
 // 110-view-paths, NONE a recording without paths, LARGE one of very many. Screenshots go to FOLDER.
 import assert from "node:assert/strict";
 import {Browser} from "./browser.mjs";
+import {worstContrast} from "./contrast.mjs";
 import {pageUrl} from "./page.mjs";
 import {stepper} from "./steps.mjs";
 
@@ -36,6 +37,8 @@ for (const [width, dark] of [[1500, false], [1500, true], [800, false], [800, tr
 		assert.ok(await b.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the window");
 		assert.match(await text(".countedtitle"), /calls?, [\d\u202f]+ of [\d\u202f]+ paths taken/);
 		assert.match(await text(".detail dl"), /taken\s+[\d\u202f]+ times?, [\d\u202f]+ instructions? each[\s\S]*goes/);
+		const {worst} = await b.evaluate(`(${worstContrast})()`);
+		assert.ok(worst.ratio >= 4.5, JSON.stringify(worst));
 		await shoot(`paths-${width}-${dark ? "dark" : "light"}`);
 	});
 await b.size(1500, 900);

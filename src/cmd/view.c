@@ -19,12 +19,9 @@
 #include "base/err.h"
 #include "base/term.h"
 #include "explain/program.h"
-#include "paths/executed.h"
-#include "paths/ranking.h"
-#include "paths/result.h"
-#include "paths/stored.h"
 #include "export/outfile.h"
 #include "profile/profile.h"
+#include "view/counted.h"
 #include "view/explained.h"
 #include "view/pack.h"
 #include "view/page.h"
@@ -51,9 +48,8 @@ struct viewing {
 	struct modules *modules;
 	struct attribution attribution;
 	struct sources *sources;
-	struct program program;   /* functions that are explained */
-	struct path_result paths; /* what was counted of paths, if it was */
-	struct ranking counted;
+	struct program program; /* functions that are explained */
+	struct counted_paths paths;
 	struct buf page;
 };
 
@@ -70,44 +66,16 @@ static struct err *read_both(struct viewing *v, struct summary *summary)
 	return NULL;
 }
 
-static void note_paths(struct viewing *v, size_t left_out)
-{
-	const struct ranking *r = &v->counted;
-	if (left_out)
-		buf_printf(
-			&v->notes,
-			"damaged, or too large: the counts of paths of %zu functions are left out\n",
-			left_out);
-	if (r->refused)
-		buf_printf(&v->notes,
-			   "paths: %zu of %zu functions were refused (culprit report --by=path)\n",
-			   r->refused, r->count);
-	if (r->wrong)
-		buf_printf(
-			&v->notes,
-			"paths: %zu functions have counts that do not add up (culprit report --by=path)\n",
-			r->wrong);
-}
-
-/* What paths tell of lines and functions is shown as samples are. */
-static struct err *add_counted(struct profile *profile, void *context)
+static struct err *take_paths(struct profile *profile, void *context)
 {
 	struct viewing *v = context;
-	size_t left_out = 0;
-	if (!profile->counted_count)
-		return NULL;
-	struct err *e = path_result_restore(profile, &v->paths, &left_out);
-	if (!e)
-		e = ranking_make(&v->paths, &v->counted);
-	if (!e)
-		note_paths(v, left_out);
-	return e ? e : paths_add_executed(&v->counted, profile);
+	return counted_paths_take(profile, &v->paths, &v->notes);
 }
 
 static struct err *load(struct viewing *v)
 {
 	const struct profile_spare spare = {.rare_above = PROFILE_MANY};
-	const struct choose_prepare prepare = {add_counted, v};
+	const struct choose_prepare prepare = {take_paths, v};
 	struct summary summary;
 	uint32_t metric;
 	struct err *e = v->diff->wanted ? read_both(v, &summary)
@@ -142,7 +110,7 @@ static struct err *make_page(struct viewing *v)
 		.title = diff ? buf_text(&v->diff->title) : v->o->path,
 		.version = CULPRIT_VERSION,
 		.comparison = diff ? &v->diff->comparison : NULL,
-		.counted = v->counted.count ? &v->counted : NULL,
+		.counted = &v->paths.ranking,
 	};
 	struct err *e = attribution_make(v->profile, v->modules, &options, &v->attribution);
 	if (!e && diff)
@@ -272,8 +240,7 @@ static int run(struct options *o)
 	struct err *e = view(&v);
 	sources_close(v.sources);
 	program_close(&v.program);
-	ranking_free(&v.counted);
-	path_result_free(&v.paths);
+	counted_paths_free(&v.paths);
 	attribution_free(&v.attribution);
 	modules_close(v.modules);
 	if (!o->diff.wanted)

@@ -10,8 +10,7 @@
 #include "base/err.h"
 #include "explain/frequency.h"
 #include "paths/executed.h"
-#include "paths/ranking.h"
-#include "paths/result.h"
+#include "paths/stored.h"
 #include "paths/told.h"
 #include "profile/profile.h"
 #include "view/code.h"
@@ -25,6 +24,49 @@
 #define BLOCKS_MAX 500000u
 #define LINES_MAX 1000000u                    /* of all blocks */
 #define NUMBER_MAX UINT64_C(9007199254740991) /* what the page can count exactly */
+
+/* ---- of a profile ---- */
+
+static void note(const struct ranking *r, size_t left_out, struct buf *notes)
+{
+	if (left_out)
+		buf_printf(notes,
+			   "damaged, or too large: the counts of paths of %zu functions are left "
+			   "out\n",
+			   left_out);
+	if (r->refused)
+		buf_printf(notes,
+			   "paths: %zu of %zu functions were refused (culprit report --by=path)\n",
+			   r->refused, r->count);
+	if (r->wrong)
+		buf_printf(notes,
+			   "paths: %zu functions have counts that do not add up (culprit report "
+			   "--by=path)\n",
+			   r->wrong);
+}
+
+struct err *counted_paths_take(struct profile *profile, struct counted_paths *out,
+			       struct buf *notes)
+{
+	size_t left_out = 0;
+	*out = (struct counted_paths){0};
+	if (!profile->counted_count)
+		return NULL;
+	struct err *e = path_result_restore(profile, &out->result, &left_out);
+	if (!e)
+		e = ranking_make(&out->result, &out->ranking);
+	if (!e)
+		note(&out->ranking, left_out, notes);
+	return e ? e : paths_add_executed(&out->ranking, profile);
+}
+
+void counted_paths_free(struct counted_paths *p)
+{
+	ranking_free(&p->ranking);
+	path_result_free(&p->result);
+}
+
+/* ---- the page ---- */
 
 const char *const counted_columns[COUNTED_COLUMNS] = {
 	"paths.flow",         "paths.name",     "paths.short", "paths.module",

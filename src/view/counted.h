@@ -8,12 +8,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "paths/ranking.h"
+#include "paths/result.h"
+
+struct buf;
 struct code;
 struct err;
 struct explained;
 struct profile;
-struct ranking;
 struct strings;
+
+/* What was counted of the paths of a profile. */
+struct counted_paths {
+	struct path_result result;
+	struct ranking ranking;
+};
+
+/* Takes it from the profile, and adds to that how often instructions were executed (paths/executed.h): so lines and functions are shown as
+   samples are. Appends lines to `notes` about what cannot be trusted. Nothing is done if no paths were counted. To be freed in any case,
+   before the profile. */
+struct err *counted_paths_take(struct profile *profile, struct counted_paths *out,
+			       struct buf *notes);
+void counted_paths_free(struct counted_paths *paths);
 
 enum counted_column {
 	PATHS_FLOW, /* its control flow: which of "flow" */

@@ -45,4 +45,9 @@ for (let f = 0; f < paths.count; f++) {
 	const edges = new Map(wanted.edges.map(([from, to, n]) => [`${to} ${from}`, n])), sum = graph.edges.reduce((all, {runs}) => all + runs, 0);
 	assert.equal(sum, [...edges.values()].reduce((all, n) => all + n, 0));
 }
+const whole = called.reduce((sum, {instructions}) => sum + instructions, 0);
+const hot = called.flatMap((f) => f.paths.map((path) => path.count * path.instructions)).filter((cost) => cost >= 0.01 * whole);
+const {count: hotCount, of, part} = m.hotPaths(model);
+assert.deepEqual([hotCount, of], [hot.length, called.reduce((sum, {taken}) => sum + taken, 0)]);
+assert.ok(hot.length && Math.abs(part - hot.reduce((sum, cost) => sum + cost, 0) / whole) < 1e-9);
 console.log(`${paths.count} functions, ${count} paths`);

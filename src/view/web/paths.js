@@ -64,6 +64,22 @@ export function allInstructions(model) {
 	return cached(model, "counted instructions", () => model.paths.instructions.reduce((sum, n) => sum + n, 0));
 }
 
+// Hot paths: those with at least this part of all instructions that were counted. How many they are, of all that were taken, and their
+// part: {count, of, part}.
+export const HOT_PART = 0.01;
+export function hotPaths(model) {
+	return cached(model, "hot paths", () => {
+		const {paths} = model, whole = allInstructions(model);
+		let count = 0, cost = 0;
+		for (let p = 0; p < paths.runs.length; p++)
+			if (pathCost(paths, p) >= HOT_PART * whole) {
+				count++;
+				cost += pathCost(paths, p);
+			}
+		return {count, of: paths.taken.reduce((sum, n) => sum + n, 0), part: whole ? cost / whole : 0};
+	});
+}
+
 // The blocks of a path, in its order.
 export function pathBlocks({paths}, p) {
 	return Array.from(paths.block.subarray(paths.firstBlock[p], paths.firstBlock[p + 1]));

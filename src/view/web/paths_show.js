@@ -4,7 +4,7 @@
 
 import {baseName, formatCount, formatPercent, plural} from "./format.js";
 import {scopesOfCode} from "./flow_show.js";
-import {PATH_ORDERS, allInstructions, functionOrder, pathCost, pathLines, pathOrder, pathRanges, pathsLeftOut} from "./paths.js";
+import {PATH_ORDERS, HOT_PART, allInstructions, functionOrder, hotPaths, pathCost, pathLines, pathOrder, pathRanges, pathsLeftOut} from "./paths.js";
 import {compilePattern} from "./select.js";
 import {VirtualList, el, setAttribute, setClass, setStyle, setText} from "./dom.js";
 
@@ -80,8 +80,9 @@ export class Paths {
 		const button = (text, title, run) => el("button", {type: "button", title, onclick: run}, text);
 		this.orders = PATH_ORDERS.map(([order, words]) => button(words, "order by this (r: the other)", () => this.setOrder(order)));
 		this.note = el("span", {class: "left-out"});
+		this.hot = el("span", {class: "left-out", title: `hot: with at least ${100 * HOT_PART}% of all counted instructions`});
 		this.legend = el("div", {class: "legend"}, el("span", {}, "order by"), ...this.orders,
-			button("Control flow", "draw the path through the control flow (Enter)", () => this.openFlow()), this.note);
+			button("Control flow", "draw the path through the control flow (Enter)", () => this.openFlow()), this.hot, this.note);
 		this.functions = new Grid({
 			name: "countedfunction", label: "functions with counted paths",
 			titles: ["share", "instructions", "calls", "paths", "hottest", "function"],
@@ -132,6 +133,8 @@ export class Paths {
 		this.begin();
 		this.matched = state.search ? compilePattern(state.search) : null;
 		this.orders.forEach((button, i) => setAttribute(button, "aria-pressed", String(PATH_ORDERS[i][0] === state.pathOrder)));
+		const {count, of, part} = hotPaths(app.model);
+		setText(this.hot, `${formatCount(count)} of ${plural(of, "path")} ${count === 1 ? "is" : "are"} hot, with ${formatPercent(part, 1)} of the instructions`);
 		setText(this.note, app.selection.narrowed ? "This is of the whole recording, whatever is filtered." : "");
 		this.functions.draw(reveal);
 		this.drawPaths(reveal);

@@ -53,7 +53,8 @@ struct err *choose_check_samples(const struct profile *p, const char *path)
 	if (p->value_count || p->lost_count || !p->counted_count)
 		return NULL;
 	return err_new(
-		"%s has no samples, but counts of paths: culprit report --by=path %s shows them",
+		"%s has no samples, but counts of paths: culprit report --by=path %s shows them, as does culprit view; culprit diff "
+		"--by=path compares them",
 		path, path);
 }
 
@@ -67,11 +68,22 @@ struct err *choose_profile_without(const char *path, const struct profile_spare 
 				   const char *wanted, struct profile **profile, uint32_t *metric,
 				   struct summary *summary, struct buf *notes)
 {
+	return choose_profile_prepared(path, spare, wanted, &(struct choose_prepare){0}, profile,
+				       metric, summary, notes);
+}
+
+struct err *choose_profile_prepared(const char *path, const struct profile_spare *spare,
+				    const char *wanted, const struct choose_prepare *prepare,
+				    struct profile **profile, uint32_t *metric,
+				    struct summary *summary, struct buf *notes)
+{
 	char *damage = NULL;
 	struct err *e = profile_read_without(path, spare, profile, &damage);
 	if (damage)
 		buf_printf(notes, "damaged: %s\n", damage);
 	free(damage);
+	if (!e && prepare->run)
+		e = prepare->run(*profile, prepare->context);
 	if (!e)
 		e = wanted && serial_is_wanted(wanted)
 			    ? err_context(serial_add(*profile, metric), "%s", path)

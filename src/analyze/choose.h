@@ -30,6 +30,15 @@ struct err *choose_profile(const char *path, const char *wanted, struct profile 
 struct err *choose_profile_without(const char *path, const struct profile_spare *spare,
 				   const char *wanted, struct profile **profile, uint32_t *metric,
 				   struct summary *summary, struct buf *notes);
+/* The same, after `run` may have added something to the profile. */
+struct choose_prepare {
+	struct err *(*run)(struct profile *profile, void *context); /* NULL: nothing is added */
+	void *context;
+};
+struct err *choose_profile_prepared(const char *path, const struct profile_spare *spare,
+				    const char *wanted, const struct choose_prepare *prepare,
+				    struct profile **profile, uint32_t *metric,
+				    struct summary *summary, struct buf *notes);
 
 /* *threads: which ones count (malloc'ed), those of this name or number, in processes of this name
    or number; NULL where both are, and all count. An error where there are none. */

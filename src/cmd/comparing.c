@@ -70,19 +70,18 @@ int comparing_gather(const char *command, struct comparing_files *f, const struc
 	return -1;
 }
 
-static struct err *check_files(const char *const *paths, size_t count)
+static struct err *check_files(const char *const *paths, size_t count, const char *command)
 {
 	for (size_t i = 0; i < count; i++)
 		if (choose_is_missing(paths[i]))
-			return err_new(
-				"there is no %s: make one by culprit record -o %s -- COMMAND",
-				paths[i], paths[i]);
+			return err_new("there is no %s: make one by culprit %s -o %s -- COMMAND",
+				       paths[i], command, paths[i]);
 	return NULL;
 }
 
-struct err *comparing_check(const struct comparing_files *f)
+struct err *comparing_check(const struct comparing_files *f, const char *command)
 {
-	return check_files(f->paths, f->count);
+	return check_files(f->paths, f->count, command);
 }
 
 struct err *comparing_read(struct comparing *c, const char *const *paths, size_t count,
@@ -92,7 +91,7 @@ struct err *comparing_read(struct comparing *c, const char *const *paths, size_t
 					 .old_runs = old_count,
 					 .no_inline = c->no_inline,
 					 .debuginfod = c->debuginfod};
-	struct err *e = check_files(paths, count);
+	struct err *e = check_files(paths, count, "record");
 	if (!e)
 		e = runs_read(paths, count, c->metric, &c->runs);
 	if (e)

@@ -32,10 +32,10 @@ struct comparing {
 
 #define COMPARING_BY "function|loop|line|module"
 
-/* The options that both have; `less` says what happens to rows with less than --min. */
+/* The options that both have; `by` says what rows can be, `less` what happens to rows with less than --min. */
 /* clang-format off */
-#define COMPARING_OPTIONS(c, less) \
-	{0, "by", COMPARING_BY, "what rows are", ARG_CHOICE, &(c).by}, \
+#define COMPARING_OPTIONS(c, by_what, less) \
+	{0, "by", by_what, "what rows are", ARG_CHOICE, &(c).by}, \
 	{0, "metric", "M", "another event than the first, by name or number", ARG_STRING, &(c).metric}, \
 	{0, "min", "PCT", less "; 0.1 by default", ARG_STRING, &(c).min_text}, \
 	{0, "limit", "N", "no more than N rows", ARG_U64, &(c).limit}, \
@@ -57,8 +57,8 @@ int comparing_behind(int argc, char **argv);
 /* Fills in the rest of `files`; -1 to go on. */
 int comparing_gather(const char *command, struct comparing_files *files, const struct args *args,
 		     int behind);
-/* An error where one of the files is not there. */
-struct err *comparing_check(const struct comparing_files *files);
+/* An error where one of the files is not there; `command` makes such files. */
+struct err *comparing_check(const struct comparing_files *files, const char *command);
 
 /* A per cent from 0 to `most`; -1 to go on. `text` NULL leaves *out as it is. */
 int comparing_percent(const char *command, const char *option, const char *text, double most,

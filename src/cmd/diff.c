@@ -2,13 +2,17 @@
 /* `culprit diff`: what changed between recordings, and whether it is more than chance. */
 #include "cmd/cmd.h"
 #include "cmd/comparing.h"
+#include "cmd/diff_paths.h"
 
 #include "base/args.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "compare/diff.h"
+#include "compare/path_diff.h"
 
 #include <stdlib.h>
+
+#define LIMIT_UNTOLD UINT64_MAX
 
 struct options {
 	struct comparing c;
@@ -36,7 +40,7 @@ static struct err *print(const struct comparing *c, const struct diff *diff)
 	return e;
 }
 
-static int compare(struct options *o)
+static int compare_samples(struct options *o)
 {
 	struct comparing *c = &o->c;
 	struct diff_options options = {
@@ -49,6 +53,7 @@ static int compare(struct options *o)
 		.fail_on_total = o->fail_on == 1,
 	};
 	struct diff diff = {0};
+	c->limit = c->limit == LIMIT_UNTOLD ? 0 : c->limit;
 	struct err *e = comparing_read(c, o->files.paths, o->files.count, o->files.old_count);
 	if (!e)
 		e = diff_make(&c->runs, &c->rows, &options, &diff);
@@ -58,6 +63,35 @@ static int compare(struct options *o)
 	diff_free(&diff);
 	comparing_free(c);
 	return e ? cmd_fail("diff", e) : cmd_finish("diff", status);
+}
+
+/* ---- paths ---- */
+
+#define BY_PATH 4 /* the one after those of enum counts_by; cmd/diff_paths.h compares them */
+
+static int check_by_path(const struct options *o)
+{
+	const struct comparing *c = &o->c;
+	if (c->metric || c->min_text || c->no_inline || c->debuginfod || o->noise || o->share)
+		return cmd_misused("diff", "with --by=path, there are only --limit, --fail-above, "
+					   "--fail-on, --full-names, --json and --no-pager");
+	if (o->files.count != 2 * o->files.old_count)
+		return cmd_misused("diff", "with --by=path, counts are compared as they are: it "
+					   "takes as many profiles on both sides");
+	return -1;
+}
+
+static int compare_paths(struct options *o)
+{
+	int status = check_by_path(o);
+	o->c.limit = o->c.limit == LIMIT_UNTOLD ? DIFF_PATHS_LIMIT : o->c.limit;
+	return status >= 0 ? status
+			   : diff_paths(&o->c, &o->files,
+					&(struct path_diff_options){
+						.fail_above = o->fail_above ? o->fail_percent / 100
+									    : -1,
+						.fail_on_total = o->fail_on == 1,
+					});
 }
 
 /* ---- the command ---- */
@@ -76,14 +110,15 @@ static int run(struct options *o, const struct args *args, int behind)
 	if (status < 0)
 		status = comparing_gather("diff", &o->files, args, behind);
 	if (status < 0)
-		status = compare(o);
+		status = o->c.by == BY_PATH ? compare_paths(o) : compare_samples(o);
 	free(o->files.paths);
 	return status;
 }
 
 int cmd_diff(int argc, char **argv)
 {
-	struct options o = {.c.min = COMPARING_MIN, .noise_percent = COMPARING_NOISE};
+	struct options o = {
+		.c.min = COMPARING_MIN, .c.limit = LIMIT_UNTOLD, .noise_percent = COMPARING_NOISE};
 	const struct arg options[] = {
 		{0, "old", "FILE", "a recording before; may be repeated", ARG_LIST, &o.files.old},
 		{0, "new", "FILE", "a recording after; may be repeated", ARG_LIST, &o.files.new},
@@ -96,7 +131,7 @@ int cmd_diff(int argc, char **argv)
 		 &o.share},
 		{0, "noise", "PCT", "how much single runs differ by themselves; 2 by default",
 		 ARG_STRING, &o.noise},
-		COMPARING_OPTIONS(o.c, "do not test rows with less"),
+		COMPARING_OPTIONS(o.c, COMPARING_BY "|path", "do not test rows with less"),
 		{0},
 	};
 	struct args args = {

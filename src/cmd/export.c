@@ -12,9 +12,14 @@
 #include "base/err.h"
 #include "base/term.h"
 #include "explain/program.h"
+#include "export/counted.h"
 #include "export/executions.h"
 #include "export/export.h"
 #include "export/outfile.h"
+#include "paths/executed.h"
+#include "paths/ranking.h"
+#include "paths/result.h"
+#include "paths/stored.h"
 #include "profile/profile.h"
 
 #include <regex.h>
@@ -42,7 +47,17 @@ struct run {
 	struct modules *modules;
 	struct attribution attribution;
 	struct export_options export;
+	struct path_result paths; /* what was counted of paths, if that is what is written */
+	struct ranking counted;
 };
+
+/* Counts of paths are more exact than samples. */
+static bool wants_counted(const struct run *r)
+{
+	const struct options *o = r->o;
+	return export_is_of_executions((enum export_format)o->to) && r->profile->counted_count &&
+	       !o->metric;
+}
 
 static struct err *load(struct run *r)
 {
@@ -53,7 +68,7 @@ static struct err *load(struct run *r)
 		fprintf(stderr, "culprit export: damaged: %s\n", damage);
 	free(damage);
 	r->export.metric = EXPORT_ALL_METRICS;
-	if (!e)
+	if (!e && !wants_counted(r))
 		e = choose_check_samples(r->profile, o->path);
 	if (!e && o->metric)
 		e = choose_metric(r->profile, o->path, o->metric, &r->export.metric);
@@ -115,15 +130,88 @@ static struct err *write_counts(struct run *r, const struct program *program, ui
 	return outfile_close(&out, e);
 }
 
+/* ---- the same of what was counted ---- */
+
+static void tell_counted(const struct program *program, uint32_t module,
+			 const struct counted_program *about)
+{
+	fprintf(stderr, "culprit export: %s: %.0f of %.0f counted instructions, in %zu function%s",
+		term_text(program->profile->modules[module].path), program->explained,
+		program->samples, program->count, program->count == 1 ? "" : "s");
+	if (about->refused)
+		fprintf(stderr, "; %zu refused function%s no counts", about->refused,
+			about->refused == 1 ? " has" : "s have");
+	if (about->unread)
+		fprintf(stderr, "; %zu function%s not found in it", about->unread,
+			about->unread == 1 ? " was" : "s were");
+	fputc('\n', stderr);
+}
+
+static struct err *write_counted(struct run *r, uint32_t module)
+{
+	struct program program = {0};
+	struct counted_program about;
+	if (r->threads)
+		return err_new("%s: paths are counted of all threads together: --thread and "
+			       "--process need samples (--metric)",
+			       r->o->path);
+	/* Files are opened of which something is shown. */
+	struct err *e = paths_add_executed(&r->counted, r->profile);
+	if (!e)
+		e = modules_open(r->profile, r->o->debuginfod, &r->modules);
+	if (!e)
+		e = modules_blame(r->modules,
+				  counted_program_make(&r->counted, r->profile, r->modules, module,
+						       &program, &about));
+	if (!e)
+		e = write_counts(r, &program, module);
+	if (!e)
+		tell_counted(&program, module, &about);
+	program_close(&program);
+	return e;
+}
+
+/* If nothing was counted in the file that is meant, there may be samples. */
+static struct err *export_counted(struct run *r, bool *done)
+{
+	size_t left_out = 0;
+	uint32_t module = 0;
+	struct err *e = path_result_restore(r->profile, &r->paths, &left_out);
+	if (left_out)
+		fprintf(stderr,
+			"culprit export: damaged, or too large: the counts of %zu functions are "
+			"left out\n",
+			left_out);
+	if (!e)
+		e = ranking_make(&r->paths, &r->counted);
+	if (!e)
+		module = counted_module(&r->counted, r->profile, r->o->module);
+	*done = e || module;
+	if (!e && module)
+		return write_counted(r, module);
+	if (!e && !r->profile->value_count)
+		e = r->o->module
+			    ? err_new("%s has no counts of paths in a file '%s': culprit paths "
+				      "--module %s -o FILE -- COMMAND",
+				      r->o->path, r->o->module, r->o->module)
+			    : err_new("%s: no function was called of which paths were counted",
+				      r->o->path);
+	return e;
+}
+
 static struct err *export_executions(struct run *r)
 {
 	struct program_options wanted = {.thread = r->threads, .every = true};
 	struct program program = {0};
+	bool done = false;
+	struct err *e = wants_counted(r) ? export_counted(r, &done) : NULL;
+	if (e || done)
+		return e;
 	if (r->export.metric != EXPORT_ALL_METRICS)
 		wanted.metric = r->export.metric;
 	if (!r->profile->metric_count)
 		return err_new("%s has no samples", r->o->path);
-	struct err *e = executions_module(r->profile, r->o->module, wanted.metric, &wanted.module);
+	e = executions_module(r->profile, r->o->module, wanted.metric, &wanted.module);
 	if (!e)
 		e = program_open(r->profile, &wanted, &program);
 	if (!e)
@@ -152,6 +240,8 @@ static int export(struct run *r)
 									  : export_samples(r);
 	attribution_free(&r->attribution);
 	modules_close(r->modules);
+	ranking_free(&r->counted);
+	path_result_free(&r->paths);
 	profile_free(r->profile);
 	free(r->threads);
 	return e ? cmd_fail("export", e) : CMD_OK;

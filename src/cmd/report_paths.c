@@ -10,19 +10,16 @@
 #include "base/json.h"
 #include "base/pager.h"
 #include "cmd/cmd.h"
+#include "cmd/stored_paths.h"
 #include "paths/choice.h"
-#include "paths/files.h"
 #include "paths/result.h"
 #include "paths/show.h"
-#include "paths/stored.h"
-#include "profile/profile.h"
 
 #define NAME "culprit: "
 
 struct report {
 	const struct report_paths_options *o;
-	struct profile *profile;
-	struct path_result result;
+	struct stored_paths stored;
 	struct buf notes; /* lines */
 };
 
@@ -36,46 +33,24 @@ static bool is_like(const regex_t *pattern, const struct path_function *f)
 static struct err *choose(struct report *r)
 {
 	const struct report_paths_options *o = r->o;
-	bool *keep = calloc(r->result.count + 1, sizeof *keep);
+	bool *keep = calloc(r->stored.result.count + 1, sizeof *keep);
 	if (!keep)
 		return err_new("out of memory");
-	for (size_t i = 0; i < r->result.count; i++) {
-		const struct path_function *f = &r->result.functions[i];
+	for (size_t i = 0; i < r->stored.result.count; i++) {
+		const struct path_function *f = &r->stored.result.functions[i];
 		keep[i] = (!o->focus || is_like(o->focus, f)) &&
 			  !(o->ignore && is_like(o->ignore, f));
 	}
-	path_result_keep(&r->result, keep);
+	path_result_keep(&r->stored.result, keep);
 	free(keep);
-	return r->result.count ? NULL : err_new("%s: no function is left", o->path);
+	return r->stored.result.count ? NULL : err_new("%s: no function is left", o->path);
 }
 
 static struct err *load(struct report *r)
 {
 	const struct report_paths_options *o = r->o;
-	size_t left_out = 0;
-	char *damage = NULL;
-	struct err *e = profile_read(o->path, &r->profile, &damage);
-	if (damage)
-		buf_printf(&r->notes, "damaged: %s\n", damage);
-	free(damage);
-	if (e)
-		return e;
-	if (!r->profile->counted_count)
-		return err_new("%s has no counts of paths: culprit paths -o FILE -- COMMAND makes "
-			       "such a profile",
-			       o->path);
-	if (*r->profile->note)
-		buf_printf(&r->notes, "%s\n", r->profile->note);
-	e = path_result_restore(r->profile, &r->result, &left_out);
-	if (left_out)
-		buf_printf(&r->notes,
-			   "damaged, or too large: the counts of %zu function%s are left out\n",
-			   left_out, left_out == 1 ? "" : "s");
-	if (!e && (o->focus || o->ignore))
-		e = choose(r);
-	if (!e)
-		path_files_note(&r->result, &r->notes);
-	return e;
+	struct err *e = stored_paths_read(&o->path, 1, &r->stored, &r->notes);
+	return !e && (o->focus || o->ignore) ? choose(r) : e;
 }
 
 static struct err *print_json(const struct report *r, const struct path_show *show)
@@ -85,7 +60,7 @@ static struct err *print_json(const struct report *r, const struct path_show *sh
 	json_begin_object(&j);
 	json_put_u64(&j, "culprit", 1);
 	json_put_string(&j, "notes", show->notes);
-	struct err *e = path_show_json(&r->result, show, &j);
+	struct err *e = path_show_json(&r->stored.result, show, &j);
 	json_end_object(&j);
 	json_newline(&j);
 	return e;
@@ -94,7 +69,7 @@ static struct err *print_json(const struct report *r, const struct path_show *sh
 static struct err *print_text(const struct report *r, const struct path_show *show)
 {
 	struct buf out = {0};
-	struct err *e = path_show_text(&r->result, show, &out);
+	struct err *e = path_show_text(&r->stored.result, show, &out);
 	if (!e)
 		e = pager_show(&out, r->o->pager);
 	buf_free(&out);
@@ -109,8 +84,7 @@ int report_paths(const struct report_paths_options *options)
 		.limit = options->limit, .name = NAME, .notes = buf_text(&r.notes)};
 	if (!e)
 		e = options->json ? print_json(&r, &show) : print_text(&r, &show);
-	path_result_free(&r.result);
-	profile_free(r.profile);
+	stored_paths_free(&r.stored);
 	buf_free(&r.notes);
 	return e ? cmd_fail("report", e) : cmd_finish("report", CMD_OK);
 }

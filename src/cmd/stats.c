@@ -48,7 +48,7 @@ int cmd_stats(int argc, char **argv)
 {
 	struct comparing c = {.min = COMPARING_MIN};
 	const struct arg options[] = {
-		COMPARING_OPTIONS(c, "leave out rows with less of all samples"),
+		COMPARING_OPTIONS(c, COMPARING_BY, "leave out rows with less of all samples"),
 		{0},
 	};
 	struct args args = {

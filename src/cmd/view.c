@@ -21,6 +21,7 @@
 #include "explain/program.h"
 #include "export/outfile.h"
 #include "profile/profile.h"
+#include "view/counted.h"
 #include "view/explained.h"
 #include "view/pack.h"
 #include "view/page.h"
@@ -48,6 +49,7 @@ struct viewing {
 	struct attribution attribution;
 	struct sources *sources;
 	struct program program; /* functions that are explained */
+	struct counted_paths paths;
 	struct buf page;
 };
 
@@ -64,15 +66,22 @@ static struct err *read_both(struct viewing *v, struct summary *summary)
 	return NULL;
 }
 
+static struct err *take_paths(struct profile *profile, void *context)
+{
+	struct viewing *v = context;
+	return counted_paths_take(profile, &v->paths, &v->notes);
+}
+
 static struct err *load(struct viewing *v)
 {
 	const struct profile_spare spare = {.rare_above = PROFILE_MANY};
+	const struct choose_prepare prepare = {take_paths, v};
 	struct summary summary;
 	uint32_t metric;
-	struct err *e = v->diff->wanted
-				? read_both(v, &summary)
-				: choose_profile_without(v->o->path, &spare, NULL, &v->profile,
-							 &metric, &summary, &v->notes);
+	struct err *e = v->diff->wanted ? read_both(v, &summary)
+					: choose_profile_prepared(v->o->path, &spare, NULL,
+								  &prepare, &v->profile, &metric,
+								  &summary, &v->notes);
 	if (!e && !v->diff->wanted && serial_is_telling(v->profile))
 		e = serial_add(v->profile, &metric);
 	return e ? e : modules_open(v->profile, v->o->debuginfod, &v->modules);
@@ -101,6 +110,7 @@ static struct err *make_page(struct viewing *v)
 		.title = diff ? buf_text(&v->diff->title) : v->o->path,
 		.version = CULPRIT_VERSION,
 		.comparison = diff ? &v->diff->comparison : NULL,
+		.counted = &v->paths.ranking,
 	};
 	struct err *e = attribution_make(v->profile, v->modules, &options, &v->attribution);
 	if (!e && diff)
@@ -230,6 +240,7 @@ static int run(struct options *o)
 	struct err *e = view(&v);
 	sources_close(v.sources);
 	program_close(&v.program);
+	counted_paths_free(&v.paths);
 	attribution_free(&v.attribution);
 	modules_close(v.modules);
 	if (!o->diff.wanted)

@@ -15,7 +15,7 @@ static void put_side(const struct comparing_files *f, size_t from, size_t to, st
 struct err *view_diff_read(struct view_diff *d, struct buf *notes)
 {
 	const struct comparing_files *f = &d->files;
-	struct err *e = comparing_check(f);
+	struct err *e = comparing_check(f, "record");
 	if (!e)
 		e = runs_read(f->paths, f->count, NULL, &d->runs);
 	if (e)

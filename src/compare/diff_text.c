@@ -14,7 +14,6 @@
 #include "compare/text.h"
 
 #define NUMBERS 77 /* columns before the names */
-#define PERCENT_MAX 16
 
 struct drawing {
 	const struct diff *d;
@@ -42,37 +41,15 @@ static const char *colour_of(const struct diff *d, const struct diff_row *r)
 	return score(d, r, false) > score(d, r, true) ? TEXT_RED : TEXT_GREEN;
 }
 
-/* A ratio as a difference in per cent: "+10.0%", "x12" where it is large. */
-static const char *percent(char out[PERCENT_MAX], double ratio)
-{
-	if (!isfinite(ratio))
-		snprintf(out, PERCENT_MAX, "any");
-	else if (ratio >= 10)
-		snprintf(out, PERCENT_MAX, "x%.*f", ratio < 100 ? 1 : 0, fmin(ratio, 1e9));
-	else
-		snprintf(out, PERCENT_MAX, "%+.1f%%", 100 * (ratio - 1));
-	return out;
-}
-
-/* The end of an interval. If it is not 0, it never reads as 0: whether it is above or below says what the
-   verdict is. */
-static const char *end(char out[PERCENT_MAX], double ratio)
-{
-	if (ratio == 1 || fabs(ratio - 1) >= 0.0005)
-		return percent(out, ratio);
-	snprintf(out, PERCENT_MAX, "%+.1g%%", 100 * (ratio - 1));
-	return out;
-}
-
 static void put_interval(const struct drawing *d, const struct diff_row *r)
 {
-	char change[PERCENT_MAX] = "", low[PERCENT_MAX], high[PERCENT_MAX], text[64] = "";
+	char change[TEXT_RATIO_MAX] = "", low[TEXT_RATIO_MAX], high[TEXT_RATIO_MAX], text[64] = "";
 	double old = score(d->d, r, true), new = score(d->d, r, false);
 	if (old > 0)
-		percent(change, new / old);
+		text_ratio(change, new / old);
 	if (r->tested)
-		snprintf(text, sizeof text, "%s to %s", end(low, r->test.low),
-			 end(high, r->test.high));
+		snprintf(text, sizeof text, "%s to %s", text_change(low, r->test.low),
+			 text_change(high, r->test.high));
 	buf_printf(d->out, " %8s  %-18s", change, text);
 }
 

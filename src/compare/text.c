@@ -85,6 +85,25 @@ const char *text_cost(char out[TEXT_COST_MAX], double cost, const char *unit)
 	return out;
 }
 
+const char *text_ratio(char out[TEXT_RATIO_MAX], double ratio)
+{
+	if (!isfinite(ratio))
+		snprintf(out, TEXT_RATIO_MAX, "any");
+	else if (ratio >= 10)
+		snprintf(out, TEXT_RATIO_MAX, "x%.*f", ratio < 100 ? 1 : 0, fmin(ratio, 1e9));
+	else
+		snprintf(out, TEXT_RATIO_MAX, "%+.1f%%", 100 * (ratio - 1));
+	return out;
+}
+
+const char *text_change(char out[TEXT_RATIO_MAX], double ratio)
+{
+	if (ratio == 1 || fabs(ratio - 1) >= 0.0005)
+		return text_ratio(out, ratio);
+	snprintf(out, TEXT_RATIO_MAX, "%+.1g%%", 100 * (ratio - 1));
+	return out;
+}
+
 static void put_member(struct json *j, const char *key, const char *text)
 {
 	json_key(j, key);

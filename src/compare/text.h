@@ -32,6 +32,12 @@ void text_row(const struct row *row, const struct text_options *options, size_t 
 #define TEXT_COST_MAX 32
 const char *text_cost(char out[TEXT_COST_MAX], double cost, const char *unit);
 
+/* A ratio as a difference in per cent: "+10.0%", "x12" where it is large. */
+#define TEXT_RATIO_MAX 16
+const char *text_ratio(char out[TEXT_RATIO_MAX], double ratio);
+/* The same, but if it is not 1, it never reads as none. */
+const char *text_change(char out[TEXT_RATIO_MAX], double ratio);
+
 /* What a row is, as members of the JSON object that is open. */
 void text_row_json(const struct row *row, struct json *j);
 /* The lines of a text as the array "notes". */

@@ -28,8 +28,8 @@ enum feed_state {
 #define FEED_FDS 1
 #define FEED_TICK_MS 100 /* feed_handle is to be called that often, too */
 
-/* An error where there is no such recording, or it is another user's. */
-struct err *feed_open_file(const char *path, struct feed **out);
+/* An error where there is no such recording, or it is another user's. `counted`: a file that has counts of paths alone is fine, too. */
+struct err *feed_open_file(const char *path, bool counted, struct feed **out);
 
 struct feed_processes {
 	const pid_t *pids;

@@ -21,6 +21,7 @@
 #include "explain/program.h"
 #include "live/feed.h"
 #include "profile/profile.h"
+#include "view/counted.h"
 #include "view/explained.h"
 #include "view/pack.h"
 #include "view/page.h"
@@ -98,13 +99,15 @@ static struct err *open_sources(struct maker *k)
 	return k->o->no_source ? NULL : sources_open(&options, &k->sources);
 }
 
-static struct err *open_modules(struct maker *k)
+static struct err *open_modules(struct maker *k, struct counted_paths *paths, struct buf *notes)
 {
 	struct profile *before = k->profile;
 	k->profile = k->next;
 	k->next = NULL;
-	struct err *e = k->modules ? modules_update(k->modules, k->profile)
-				   : modules_open(k->profile, k->o->debuginfod, &k->modules);
+	struct err *e = counted_paths_take(k->profile, paths, notes);
+	if (!e)
+		e = k->modules ? modules_update(k->modules, k->profile)
+			       : modules_open(k->profile, k->o->debuginfod, &k->modules);
 	if (e) {
 		modules_close(k->modules);
 		k->modules = NULL;
@@ -120,8 +123,9 @@ static struct err *make_data(struct maker *k)
 	struct summary summary;
 	struct buf notes = {0};
 	struct program program = {0};
+	struct counted_paths paths = {0};
 	uint32_t serial;
-	struct err *e = open_modules(k);
+	struct err *e = open_modules(k, &paths, &notes);
 	if (!e && !k->live && serial_is_telling(k->profile))
 		e = serial_add(k->profile, &serial);
 	if (!e)
@@ -142,6 +146,7 @@ static struct err *make_data(struct maker *k)
 			.title = k->o->path,
 			.version = CULPRIT_VERSION,
 			.program = &program,
+			.counted = &paths.ranking,
 		};
 		if (!k->live)
 			explained_program(k->profile, k->modules, &program);
@@ -150,6 +155,7 @@ static struct err *make_data(struct maker *k)
 	}
 	buf_free(&notes);
 	program_close(&program);
+	counted_paths_free(&paths);
 	attribution_free(&attribution);
 	return e;
 }
@@ -219,6 +225,11 @@ static void end_work(struct server *s)
 		announce(s);
 }
 
+static bool is_empty(const struct profile *p)
+{
+	return !p->counted_count && (!p->metric_count || !p->value_count);
+}
+
 static void follow(struct server *s)
 {
 	struct profile *p = NULL;
@@ -230,7 +241,7 @@ static void follow(struct server *s)
 		feed_ask(s->feed);
 	fail(s, feed_handle(s->feed, &p));
 	bool over = feed_state(s->feed) != FEED_GOING;
-	if (p && (!p->metric_count || !p->value_count)) { /* too early, or nothing ran */
+	if (p && is_empty(p)) { /* too early, or nothing ran */
 		profile_free(p);
 		p = NULL;
 		if (over && !s->announced)
@@ -303,7 +314,7 @@ static struct err *begin(struct server *s)
 	struct err *e = hold_signals(s);
 	term_progress_forbid(); /* it would come with every bit of newer data */
 	if (!e)
-		e = feed_open_file(s->o->path, &s->feed);
+		e = feed_open_file(s->o->path, true, &s->feed);
 	if (!e)
 		e = serve_open(s->o->port, &s->serve);
 	if (!e && (s->maker.done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)

@@ -349,7 +349,7 @@ static struct err *open_feed(struct top *t)
 	static pid_t pids[ARG_LIST_MAX];
 	const struct top_options *o = t->o;
 	if (!o->pids.count)
-		return feed_open_file(o->path, &t->feed);
+		return feed_open_file(o->path, false, &t->feed);
 	struct feed_processes wanted = {.pids = pids,
 					.count = o->pids.count,
 					.hz = o->hz,

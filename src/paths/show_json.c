@@ -10,6 +10,7 @@
 #include "image/lines.h"
 #include "paths/ranking.h"
 #include "paths/result.h"
+#include "paths/show_parts.h"
 
 static void put_edges(const struct ranked_function *r, struct json *j)
 {
@@ -49,18 +50,11 @@ static void put_lines(const struct path_file *file, const struct graph_block *b,
 	free(rows);
 }
 
-static void put_path(const struct ranked_function *r, const struct ranked_path *p,
-		     const struct numbering_path *path, struct json *j)
+void show_way_json(const struct ranked_function *r, const struct numbering_path *path,
+		   struct json *j)
 {
 	const struct graph *g = &r->function->graph;
 	struct line_row last = {0};
-	json_begin_object(j);
-	json_put_u64(j, "id", p->number);
-	json_put_u64(j, "count", p->count);
-	json_put_u64(j, "instructions", p->length);
-	json_key(j, "metrics");
-	json_begin_array(j);
-	json_end_array(j);
 	json_key(j, "blocks");
 	json_begin_array(j);
 	for (size_t i = 0; i < path->count; i++)
@@ -76,6 +70,19 @@ static void put_path(const struct ranked_function *r, const struct ranked_path *
 	for (size_t i = 0; i < path->count && r->file && r->file->lines; i++)
 		put_lines(r->file, &g->blocks[path->blocks[i]], &last, j);
 	json_end_array(j);
+}
+
+static void put_path(const struct ranked_function *r, const struct ranked_path *p,
+		     const struct numbering_path *path, struct json *j)
+{
+	json_begin_object(j);
+	json_put_u64(j, "id", p->number);
+	json_put_u64(j, "count", p->count);
+	json_put_u64(j, "instructions", p->length);
+	json_key(j, "metrics");
+	json_begin_array(j);
+	json_end_array(j);
+	show_way_json(r, path, j);
 	json_end_object(j);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Parts of the text of show.h. */
+/* Parts of the text and the JSON of show.h. */
 #include <stdint.h>
 
 struct buf;
 struct err;
+struct json;
+struct numbering_path;
 struct ranked_function;
 
 /* Each appends a piece; numbers with a space before them. */
@@ -14,3 +16,7 @@ void show_put_share(struct buf *out, uint64_t part, uint64_t whole, int width);
 
 /* Appends the paths of a function that was called, at most `limit` (0: all): how often each was taken, and how it goes. */
 struct err *show_paths(const struct ranked_function *function, uint64_t limit, struct buf *out);
+
+/* Puts how a path goes, as "blocks", "next" and "lines", into the object that is open. */
+void show_way_json(const struct ranked_function *function, const struct numbering_path *path,
+		   struct json *json);

@@ -15,12 +15,12 @@
 #define HUNDREDTHS 100
 
 const char *const explained_columns[EXPLAINED_COLUMNS] = {
-	"flow.function", "flow.blocks", "flow.edges",  "flow.entry", "flow.incomplete",
-	"block.address", "block.size",  "block.count", "block.low",  "block.high",
-	"block.sure",    "edge.from",   "edge.to",     "edge.count", "edge.kind",
-	"cost.insn",     "cost.count",  "cost.cycles", "cost.lost",  "blame.cost",
-	"blame.cause",   "blame.low",   "blame.high",  "blame.by",   "verdict.block",
-	"verdict.text",
+	"flow.function", "flow.blocks",  "flow.edges",  "flow.entry",     "flow.incomplete",
+	"block.address", "block.size",   "block.count", "block.low",      "block.high",
+	"block.sure",    "block.length", "block.lines", "blockline.file", "blockline.line",
+	"edge.from",     "edge.to",      "edge.count",  "edge.kind",      "cost.insn",
+	"cost.count",    "cost.cycles",  "cost.lost",   "blame.cost",     "blame.cause",
+	"blame.low",     "blame.high",   "blame.by",    "verdict.block",  "verdict.text",
 };
 
 struct maker {
@@ -33,13 +33,18 @@ struct maker {
 	size_t first, count; /* its instructions in `code` */
 };
 
-static void put(struct maker *m, enum explained_column column, uint64_t number)
+void explained_put(struct explained *x, enum explained_column column, uint64_t number)
 {
-	struct explained_numbers *n = &m->out->columns[column];
+	struct explained_numbers *n = &x->columns[column];
 	if (ARRAY_ROOM(n->all, n->count, n->room))
 		n->all[n->count++] = number;
 	else
-		m->out->failed = true;
+		x->failed = true;
+}
+
+static void put(struct maker *m, enum explained_column column, uint64_t number)
+{
+	explained_put(m->out, column, number);
 }
 
 static void put_real(struct maker *m, enum explained_column column, double number)
@@ -78,6 +83,8 @@ static void put_graph(struct maker *m)
 		put_real(m, BLOCK_LOW, q->low);
 		put_real(m, BLOCK_HIGH, q->high);
 		put(m, BLOCK_SURE, q->confidence);
+		put(m, BLOCK_LENGTH, 0);
+		put(m, BLOCK_LINES, 0);
 	}
 	for (size_t i = 0; i < g->edge_count; i++) {
 		put(m, EDGE_FROM, g->edges[i].from);

@@ -16,7 +16,7 @@ struct program;
 struct strings;
 
 enum explained_column {
-	EXPLAINED_FUNCTION, /* of `code` */
+	EXPLAINED_FUNCTION, /* of `code`; how many there are: it is not there */
 	EXPLAINED_BLOCKS,   /* how many it has */
 	EXPLAINED_EDGES,
 	EXPLAINED_ENTRY,      /* its first block */
@@ -26,8 +26,12 @@ enum explained_column {
 	BLOCK_COUNT, /* executions */
 	BLOCK_LOW,   /* at least, and at most */
 	BLOCK_HIGH,
-	BLOCK_SURE, /* enum frequency_confidence */
-	EDGE_FROM,  /* by function: block of it */
+	BLOCK_SURE,   /* enum frequency_confidence */
+	BLOCK_LENGTH, /* instructions, if they were counted (view/counted.h); else 0 */
+	BLOCK_LINES, /* how many lines of it are told below; of those that are explained, instructions tell them */
+	BLOCK_LINE_FILE, /* text */
+	BLOCK_LINE,
+	EDGE_FROM, /* by function: block of it */
 	EDGE_TO,
 	EDGE_COUNT,
 	EDGE_KIND,   /* enum graph_edge_kind */
@@ -61,4 +65,6 @@ void explained_program(const struct profile *profile, struct modules *modules, s
 /* `program` may be NULL: nothing is explained. */
 struct err *explained_make(const struct program *program, const struct code *code,
 			   struct strings *strings, struct explained *out);
+/* Appends a number to a column. */
+void explained_put(struct explained *explained, enum explained_column column, uint64_t number);
 void explained_free(struct explained *explained);

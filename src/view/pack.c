@@ -27,6 +27,7 @@
 #include "view/code.h"
 #include "view/comparison.h"
 #include "view/contexts.h"
+#include "view/counted.h"
 #include "view/explained.h"
 #include "view/lines.h"
 #include "view/texts.h"
@@ -44,6 +45,7 @@ struct packer {
 	struct timeline timeline;
 	struct view_wakes wakes;
 	struct explained explained;
+	struct counted counted;
 	struct buf columns, list; /* list: the array "columns" */
 	struct json names;
 	size_t start, count; /* of the column that is written */
@@ -372,6 +374,16 @@ static void put_explained(struct packer *k)
 	}
 }
 
+static void put_counted(struct packer *k)
+{
+	for (size_t c = 0; c < COUNTED_COLUMNS; c++) {
+		const struct counted_numbers *n = &k->counted.columns[c];
+		for (size_t i = 0; i < n->count; i++)
+			put(k, n->all[i]);
+		end_column(k, counted_columns[c]);
+	}
+}
+
 /* ---- the header ---- */
 
 static void key_text(struct json *j, const char *key, const char *text)
@@ -630,6 +642,7 @@ static void put_columns(struct packer *k)
 	put_lines(k);
 	put_code(k);
 	put_explained(k);
+	put_counted(k);
 	put_timeline(k);
 	json_end_array(&k->names);
 }
@@ -669,6 +682,9 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	if (!e)
 		e = explained_make(in->program, &k.code, &k.strings, &k.explained);
 	if (!e)
+		e = counted_make(in->counted, in->profile, &k.code, &k.strings, &k.explained,
+				 &k.counted);
+	if (!e)
 		e = timeline_make(in->attribution, &k.contexts, &k.lines, &k.timeline);
 	if (!e)
 		e = view_wakes_make(in->attribution, &k.contexts, &k.lines, &k.wakes);
@@ -682,6 +698,7 @@ struct err *pack_make(const struct pack_input *in, struct buf *out)
 	calls_free(&k.calls);
 	code_free(&k.code);
 	explained_free(&k.explained);
+	counted_free(&k.counted);
 	timeline_free(&k.timeline);
 	view_wakes_free(&k.wakes);
 	buf_free(&k.columns);

@@ -32,6 +32,8 @@
  *                 and for each metric insn.0, …
  *     flow.*, block.*, edge.*, cost.*, blame.*, verdict.*
  *                 what is explained of some functions (view/explained.h); causes are indices into "causes"
+ *     paths.*, path.*
+ *                 functions whose paths were counted (view/counted.h)
  *     span.*      the time line (view/timeline.h): row, start, duration, samples,
  *                 metric, waker
  */
@@ -44,6 +46,7 @@ struct err;
 struct modules;
 struct profile;
 struct program;
+struct ranking;
 struct sources;
 
 struct pack_input {
@@ -55,6 +58,8 @@ struct pack_input {
 	const char *title, *version;
 	const struct comparison *comparison; /* NULL: nothing is compared from the start */
 	const struct program *program;       /* functions that are explained; NULL: none are */
+	const struct ranking
+		*counted; /* functions whose paths were counted; NULL: there are none */
 };
 
 struct err *pack_make(const struct pack_input *input, struct buf *out);

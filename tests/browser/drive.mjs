@@ -318,7 +318,8 @@ await step("has all of its state in the address", async () => {
 		selected: null, open: null, filters: [{how: "hide", what: "name", text: "order"}], threads: [0], search: "fi",
 		icicle: false, inverted: false, folded: false, inside: "", center: 0, tables: false, theme: "dark", pane: true, columns: [1], compared: {by: "thread", threads: [0, 1]},
 		derived: [{name: "a", formula: "$1+1"}], instructions: true, intel: false, compare: null, base: "", shares: false, width: "new",
-		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0, stacks: false, reason: 0, wait: "", flow: 0, block: 0});
+		noise: null, min: null, unsure: false, time: null, window: null, moment: null, level: 0, stacks: false, reason: 0, wait: "", flow: 0, block: 0,
+		paths: 0, path: 0, pathOrder: "cost"});
 	assert.deepEqual(await chips(), ["without /order/", await b.evaluate("document.querySelectorAll('.chip')[1].firstChild.data"),
 		"compared: 2 threads"]);
 	assert.equal(await b.evaluate("document.querySelector('input[type=search]').value"), "fi");

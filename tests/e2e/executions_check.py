@@ -155,11 +155,12 @@ def check_autofdo(path):
     assert "seldom" in work.calls, work.calls
 
 
-if sys.argv[1] == "--ranges":
-    check_ranges(sys.argv[2])
-elif sys.argv[1] == "--autofdo":
-    check_autofdo(sys.argv[2])
-else:
-    for found in check_profile(sys.argv[1], sys.argv[2]).values():
-        if not sys.argv[1].startswith("gen"):  # llvm-profgen sums otherwise
-            check_totals(found)
+if __name__ == "__main__":
+    if sys.argv[1] == "--ranges":
+        check_ranges(sys.argv[2])
+    elif sys.argv[1] == "--autofdo":
+        check_autofdo(sys.argv[2])
+    else:
+        for found in check_profile(sys.argv[1], sys.argv[2]).values():
+            if not sys.argv[1].startswith("gen"):  # llvm-profgen sums otherwise
+                check_totals(found)

@@ -14,6 +14,7 @@ import {VIEWS, decodeState, encodeState, noView, usualSort} from "./state.js";
 import {MemoryPlaces, isMemoryMetric, memoryColumns} from "./memory.js";
 import {Waits} from "./waits_show.js";
 import {Flow} from "./flow_show.js";
+import {Paths} from "./paths_show.js";
 import {MemoryBar} from "./memory_show.js";
 import {chipsOf} from "./chips.js";
 import {noHotPath} from "./hot_path.js";
@@ -65,6 +66,7 @@ export class App {
 		this.memory = new MemoryBar(this);
 		this.waits = new Waits(this);
 		this.flow = new Flow(this);
+		this.paths = new Paths(this);
 		this.source = new Source(this);
 		this.detail = new Detail(this);
 		buildFrame(this);
@@ -105,6 +107,8 @@ export class App {
 			this.state.metric = this.waits.metric();
 		if (this.state.view === "flow" && !this.state.flow)
 			this.flow.choose(0);
+		if (this.state.view === "paths")
+			this.paths.begin();
 		if (this.state.view !== "overview")
 			return;
 		if (!this.view("callers").rowOf(this.selectedBy.callers || "0"))
@@ -140,7 +144,7 @@ export class App {
 	}
 	// What is drawn instead of a table, or null; it shows the tree.
 	picture() {
-		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich, waits: this.waits, flow: this.flow}[this.state.view] || null;
+		return {graph: this.graph, time: this.timeline, sandwich: this.sandwich, waits: this.waits, flow: this.flow, paths: this.paths}[this.state.view] || null;
 	}
 	showsGraph() {
 		return this.state.view === "graph" || this.state.view === "overview";
@@ -160,15 +164,15 @@ export class App {
 	treeView() {
 		const {view} = this.state;
 		return view === "graph" ? this.graph.source.name() : view === "sandwich" ? this.sandwich.side :
-			["time", "waits", "flow"].includes(view) ? "tree" : view === "overview" ? "callers" : view;
+			["time", "waits", "flow", "paths"].includes(view) ? "tree" : view === "overview" ? "callers" : view;
 	}
 	selectedKey() {
 		return this.selectedBy[this.treeView()] || "";
 	}
 	// The same of what is searched in.
 	shownKey() {
-		const {view, wait, block} = this.state;
-		return view === "waits" ? wait : view === "flow" ? String(block) : this.selectedKey();
+		const {view, wait, block, paths} = this.state;
+		return view === "waits" ? wait : view === "flow" ? String(block) : view === "paths" ? String(paths) : this.selectedKey();
 	}
 	// Of the table: [{metric, column}…]
 	columns() {
@@ -281,7 +285,7 @@ export class App {
 		this.chips.hidden = !chips.length;
 	}
 	renderCount() {
-		const where = ["waits", "flow"].includes(this.state.view) ? this.picture() : this.view(this.treeView());
+		const where = ["waits", "flow", "paths"].includes(this.state.view) ? this.picture() : this.view(this.treeView());
 		this.matches = this.state.search ? where.search(this.state.search) : null;
 		this.showCount();
 	}
@@ -291,7 +295,7 @@ export class App {
 			`${at >= 0 ? at + 1 + "/" : ""}${formatCount(matches.length)}`);
 	}
 	showRow() {
-		if (["waits", "flow"].includes(this.state.view))
+		if (["waits", "flow", "paths"].includes(this.state.view))
 			return this.picture().showRow();
 		const row = this.selectedRow();
 		if (this.state.pane) {
@@ -370,6 +374,8 @@ export class App {
 	hotPath() {
 		if (this.state.view === "flow")
 			return this.flow.select(this.flow.worst());
+		if (this.state.view === "paths")
+			return this.paths.hottest();
 		const name = this.state.view === "overview" ? "tree" : this.treeView(), outline = this.outlineOf(name);
 		const start = this.state.view === "overview" ? String(this.state.node || this.state.zoom) : this.selectedKey();
 		const {metric} = this.state, inverted = this.state.view === "graph" && this.treeView().endsWith("allers");
@@ -399,6 +405,8 @@ export class App {
 			return this.showSandwich(this.selectedRow());
 		if (view === "flow")
 			return this.flow.open(this.selectedRow());
+		if (view === "paths")
+			return this.paths.open(this.selectedRow());
 		const row = this.selectedRow();
 		const from = this.treeView();
 		this.state.view = view;
@@ -417,7 +425,7 @@ export class App {
 		this.focus();
 	}
 	focus() {
-		if (["time", "sandwich", "waits", "flow"].includes(this.state.view))
+		if (["time", "sandwich", "waits", "flow", "paths"].includes(this.state.view))
 			this.picture().focus();
 		else
 			(this.state.view === "graph" ? this.graph.canvas : this.table.element).focus();
@@ -578,7 +586,7 @@ export class App {
 		Object.assign(this.state, limits, {compare});
 		if (compare && compare !== "off") {
 			this.state.reason = 0;
-			if (["memory", "waits", "flow"].includes(this.state.view))
+			if (["memory", "waits", "flow", "paths"].includes(this.state.view))
 				this.state.view = "overview";
 		}
 		this.changed();
@@ -730,6 +738,8 @@ export class App {
 			return this.waits.select(matches.key(next));
 		if (this.state.view === "flow")
 			return this.flow.select(Number(matches.key(next)) - 1);
+		if (this.state.view === "paths")
+			return this.paths.choose(Number(matches.key(next)) - 1);
 		this.outline.reveal(matches.key(next));
 		this.selectRow(matches.key(next), "middle", true);
 	}

@@ -42,6 +42,7 @@ const METRIC_WORDS = {
 	"probe.ns": ["Probed functions", "time in calls", "call time"],
 	probe: ["Probed functions", "calls", "calls"],
 	calls: ["Calls", "of functions", "calls"],
+	executed: ["Paths", "instructions that were executed", "executed"],
 };
 // Quotients of two of them, as report has them (analyze/derived.h).
 const QUOTIENT_WORDS = {
@@ -92,9 +93,12 @@ export function usualMetrics(metrics, chosen) {
 	return wanted.includes(chosen) || wanted.length < 2 ? wanted : [wanted[0], chosen];
 }
 
+// Whether a metric is of counted paths (paths/executed.h).
+const isExecuted = ({name, unit}) => name === "executed" && unit === "instructions";
+
 // Whether a metric has numbers that are counted for each function by itself: sums of them say nothing.
 export function isOwnOnly({name, unit, group}) {
-	return !group && name === "calls" && unit === "calls";
+	return !group && ((name === "calls" && unit === "calls") || isExecuted({name, unit}));
 }
 
 // Whether each one is counted, so that there is no error of sampling.

@@ -92,6 +92,8 @@ export function flowOfCode(model, f) {
 
 // Instructions from an address on, before another: [first, end) of model.code.
 function insnsBetween(code, f, from, to) {
+	if (f + 1 >= code.first.length) // it is not here
+		return [0, 0];
 	const find = (address) => {
 		let low = code.first[f], high = code.first[f + 1];
 		while (low < high) {
@@ -111,7 +113,7 @@ function makeBlock(model, index, number) {
 	const [first, end] = insnsBetween(code, flow.code[index], flow.address[at], flow.address[at] + flow.size[at]);
 	const sum = new CostSum(), block = {number, address: flow.address[at], size: flow.size[at], runs: flow.runs[at], low: flow.low[at],
 		high: flow.high[at], sure: flow.sure[at], first, end, file: 0, line: 0, last: 0, in: [], out: [], sum,
-		verdict: flow.verdict.has(at) ? model.strings[flow.verdict.get(at)] : ""};
+		length: flow.length[at], verdict: flow.verdict.has(at) ? model.strings[flow.verdict.get(at)] : ""};
 	for (let i = first; i < end; i++) {
 		const cost = costOf(model, i), line = code.line[i];
 		if (cost)
@@ -123,14 +125,24 @@ function makeBlock(model, index, number) {
 			block.last = Math.max(block.last, line);
 		}
 	}
+	for (let i = flow.firstLine[at]; i < flow.firstLine[at + 1]; i++) {
+		if (!block.told)
+			Object.assign(block, {told: true, file: flow.lineFile[i], line: flow.line[i], last: flow.line[i]});
+		if (flow.lineFile[i] === block.file) {
+			block.line = Math.min(block.line, flow.line[i]);
+			block.last = Math.max(block.last, flow.line[i]);
+		}
+	}
 	return block;
 }
 
-// The control flow of a function: {blocks, edges, entry, sum, incomplete}. An edge {from, to, runs, kind} is in the
+// The control flow of a function: {blocks, edges, entry, sum, instructions, incomplete}. `instructions`: those that were executed, if
+// that was counted, else 0. An edge {from, to, runs, kind} is in the
 // list `out` of one block and `in` of another; the most frequent comes first.
 export function flowGraph(model, index) {
 	return cached(model, "flow " + index, () => {
 		const {flow} = model, count = flow.first[index + 1] - flow.first[index], blocks = [], edges = [], sum = new CostSum();
+		let instructions = 0;
 		for (let i = 0; i < count; i++)
 			blocks.push(makeBlock(model, index, i));
 		for (let i = flow.firstEdge[index]; i < flow.firstEdge[index + 1]; i++) {
@@ -144,7 +156,8 @@ export function flowGraph(model, index) {
 			block.in.sort((a, b) => b.runs - a.runs);
 			sum.cycles += block.sum.cycles;
 			sum.lost += block.sum.lost;
+			instructions += block.runs * block.length;
 		}
-		return {blocks, edges, entry: flow.entry[index], sum, incomplete: Boolean(flow.incomplete[index])};
+		return {blocks, edges, entry: flow.entry[index], sum, instructions, incomplete: Boolean(flow.incomplete[index])};
 	});
 }

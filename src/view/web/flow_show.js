@@ -5,13 +5,15 @@
 import {SURE, flowGraph, flowOfCode} from "./flow.js";
 import {layOut} from "./flow_layout.js";
 import {causeName, formatCycles, formatRange, formatRuns, wholePercents, worstReason} from "./flow_words.js";
-import {baseName} from "./format.js";
+import {baseName, formatCount, plural} from "./format.js";
 import {codeOf, functionOf} from "./instructions.js";
+import {countedOfFlow, pathBlocks, pathOrder, pathWay} from "./paths.js";
 import {KIND, cached, scopeShort} from "./model.js";
 import {compilePattern} from "./select.js";
 import {el, setAttribute, setText} from "./dom.js";
 
 const BLOCK_SIZE = {width: 190, height: 56, line: 16, letters: 29};
+const CHOICES_AT_ONCE = 200;
 const WIDEST = 9; // of an edge, in pixels
 const LOST = [0.01, 0.03, 0.1, 0.25]; // of the function's cycles: where a colour ends
 const ZOOM = {least: 0.05, most: 3, step: 1.25, read: 0.75 /* at first, at least */, far: 0.4 /* smaller, texts cannot be read */};
@@ -55,7 +57,7 @@ function cut(text) {
 }
 
 // Scopes of functions, by the place of their code.
-function scopesOfCode(model) {
+export function scopesOfCode(model) {
 	return cached(model, "scopes of code", () => {
 		const of = new Map();
 		for (let scope = model.scopes.count - 1; scope > 0; scope--)
@@ -68,14 +70,18 @@ function scopesOfCode(model) {
 export class Flow {
 	constructor(app) {
 		this.app = app;
-		this.choice = el("select", {"aria-label": "function", onchange: () => this.show(Number(this.choice.value))});
+		this.choice = el("select", {"aria-label": "function", onchange: () => this.show(Number(this.choice.value)),
+			onfocus: () => this.fillChoice(true), onpointerdown: () => this.fillChoice(true)});
 		const button = (text, label, run) => el("button", {type: "button", title: label, "aria-label": label, onclick: run}, text);
+		this.way = el("span", {class: "way"}, button("‹", "the path before (,)", () => this.nextPath(-1)), el("span", {class: "which"}),
+			button("›", "the next path (.)", () => this.nextPath(1)), button("Paths", "all its paths (P)", () => app.setView("paths")));
+		this.lost = el("span", {});
 		const swatches = ["same", "more-1", "more-2", "more-3", "more-4", "more-5"].map((name) => el("span", {class: "swatch " + name}));
 		this.legend = el("div", {class: "legend"}, this.choice,
 			button("−", "zoom out (-)", () => this.zoomBy(1 / ZOOM.step)), button("+", "zoom in (+)", () => this.zoomBy(ZOOM.step)),
 			button("Whole", "all of it (0)", () => this.zoomTo(this.fit())),
 			button("Worst", "the block that loses most (h)", () => this.select(this.worst())),
-			el("span", {class: "lost"}, "cycles lost: none ", ...swatches, " most"), el("span", {}, "edges: width as executions"));
+			this.way, el("span", {class: "lost"}, this.lost, ...swatches, " most"), el("span", {}, "edges: width as executions"));
 		this.scroller = el("div", {class: "scroller", tabIndex: 0, role: "listbox", onkeydown: (event) => this.key(event),
 			onclick: (event) => this.click(event), onwheel: (event) => this.wheel(event), onscroll: () => this.fill()});
 		this.note = el("p", {class: "note none", hidden: true});
@@ -98,8 +104,45 @@ export class Flow {
 		return scopesOfCode(this.app.model).get(this.app.model.flow.code[index]) || 0;
 	}
 	nameOf(index) {
-		const scope = this.scopeOf(index);
-		return scope ? scopeShort(this.app.model, scope) : "??";
+		const {model} = this.app, scope = this.scopeOf(index), f = countedOfFlow(model, index);
+		return f >= 0 ? model.strings[model.paths.short[f]] : scope ? scopeShort(model, scope) : "??";
+	}
+	// Its function in model.paths; -1: its paths were not counted.
+	get counted() {
+		return countedOfFlow(this.app.model, this.index);
+	}
+	// The path that is drawn; -1: none is.
+	get path() {
+		const {model, state} = this.app, f = this.counted, p = state.path - 1;
+		return f >= 0 && p >= model.paths.first[f] && p < model.paths.first[f + 1] ? p : -1;
+	}
+	// The block with which it begins; or the entry.
+	firstOfPath() {
+		return this.path < 0 ? this.graph.entry : pathBlocks(this.app.model, this.path)[0];
+	}
+	nextPath(by) {
+		const {model, state} = this.app, f = this.counted;
+		if (f < 0)
+			return;
+		const {list} = pathOrder(model, f, state.pathOrder), at = list.indexOf(this.path);
+		if (!list.length)
+			return;
+		state.paths = f + 1;
+		state.path = list[at < 0 ? by > 0 ? 0 : list.length - 1 : (at + by + list.length) % list.length] + 1;
+		this.markPath();
+		this.select(this.firstOfPath());
+	}
+	// Draws the path on the picture.
+	markPath() {
+		const {model, state} = this.app, {path, counted} = this, way = path < 0 ? {blocks: new Set(), edges: new Set()} : pathWay(model, path);
+		this.boxes.forEach((box, i) => box.classList.toggle("on-path", way.blocks.has(i)));
+		this.lines.forEach((line, i) => line.classList.toggle("on-path", way.edges.has(i)));
+		this.svg.classList.toggle("with-path", path >= 0);
+		this.way.hidden = counted < 0;
+		if (counted >= 0) {
+			const {list} = pathOrder(model, counted, state.pathOrder);
+			setText(this.way.children[1], path < 0 ? "no path" : `path ${list.indexOf(path) + 1} of ${list.length}`);
+		}
 	}
 	// The function of a row, if its control flow is here; -1.
 	placeOf(row) {
@@ -134,23 +177,32 @@ export class Flow {
 	}
 	worst() {
 		const {blocks, entry} = this.graph;
-		const isWorse = (a, b) => (a.lost - b.lost || a.cycles - b.cycles) > 0;
-		return blocks.reduce((best, {sum}, i) => isWorse(sum, blocks[best].sum) ? i : best, entry);
+		const isWorse = (a, b) => (a.sum.lost - b.sum.lost || a.sum.cycles - b.sum.cycles || a.runs * a.length - b.runs * b.length) > 0;
+		return blocks.reduce((best, block, i) => isWorse(block, blocks[best]) ? i : best, entry);
 	}
 
 	// The picture
 
+	// Lists the functions that can be chosen. Many of them take long to draw: until somebody is about to choose, it is but the one that
+	// is shown.
+	fillChoice(all) {
+		const {count} = this.app.model.flow, list = all || count <= CHOICES_AT_ONCE ? Array.from({length: count}, (_, i) => i) : [this.index];
+		const {length} = this.choice.children, isOther = length !== count && this.choice.value !== String(this.index);
+		if (isOther || length < list.length)
+			this.choice.replaceChildren(...list.map((i) => el("option", {value: i}, this.nameOf(i))));
+		this.choice.value = String(this.index);
+	}
 	draw(reveal = false) {
 		const {app} = this, {model} = app;
-		if (this.choice.children.length !== model.flow.count)
-			this.choice.replaceChildren(...Array.from({length: model.flow.count}, (_, i) => el("option", {value: i}, this.nameOf(i))));
-		this.choice.value = String(this.index);
+		this.fillChoice(false);
 		setAttribute(this.scroller, "aria-label", `blocks of ${this.nameOf(this.index)}`);
 		setText(this.note, [this.graph.incomplete ? "Where some jumps go is not known: edges are missing." : "",
 			app.selection.narrowed ? "This is of the whole recording, whatever is filtered." : ""].join(" ").trim());
 		this.note.hidden = !this.note.textContent;
+		setText(this.lost, this.graph.instructions ? "instructions: few " : "cycles lost: none ");
 		if (this.drawn !== this.index)
 			this.build();
+		this.markPath();
 		this.showMatches();
 		this.mark(reveal);
 	}
@@ -168,7 +220,7 @@ export class Flow {
 		const most = Math.max(1, ...edges.map(({runs}) => runs));
 		this.layout = layout;
 		this.drawn = this.index;
-		const lines = edges.map((edge, i) => this.makeEdge(edge, layout.paths[i], most));
+		const lines = this.lines = edges.map((edge, i) => this.makeEdge(edge, layout.paths[i], most));
 		this.boxes = blocks.map((block, i) => this.makeBox(block, layout.boxes[i]));
 		this.svg = svg("svg", {role: "presentation", viewBox: `0 0 ${layout.width} ${layout.height}`},
 			svg("g", {class: "edges", "aria-hidden": "true"}, ...lines, svg("path", {class: "arrows", d: layout.paths.map(arrow).join("")})), svg("g", {role: "presentation"}, ...this.boxes));
@@ -206,12 +258,15 @@ export class Flow {
 	}
 	textsOf(block) {
 		const {model} = this.app, {sum} = block;
+		if (this.graph.instructions || block.length)
+			return [this.placeWords(block), block.runs ? `${formatRuns(block.runs)} × ${plural(block.length, "instruction")}` : "never ran", ""];
 		return [(block.verdict ? "↻ " : "") + this.placeWords(block),
 			block.runs ? `${formatRuns(block.runs)} × ${formatCycles(sum.cycles / block.runs)} cycles` : "never ran",
 			worstReason(model, sum, this.graph.sum.cycles)];
 	}
-	colourOf({sum}) {
-		const share = this.graph.sum.cycles ? sum.lost / this.graph.sum.cycles : 0;
+	colourOf({sum, runs, length}) {
+		const {sum: whole, instructions} = this.graph;
+		const share = instructions ? runs * length / instructions : whole.cycles ? sum.lost / whole.cycles : 0;
 		return share > 0 ? "more-" + (1 + LOST.filter((limit) => share >= limit).length) : "same";
 	}
 	wordsOf(number) {
@@ -312,7 +367,7 @@ export class Flow {
 		const moves = {ArrowDown: () => this.along(at.out, "to"), ArrowUp: () => this.along(at.in, "from"), ArrowLeft: () => this.beside(-1),
 			ArrowRight: () => this.beside(1), Home: () => entry, End: () => this.layout.layers[this.layout.layers.length - 1][0]};
 		const actions = {"+": () => this.zoomBy(ZOOM.step), "=": () => this.zoomBy(ZOOM.step), "-": () => this.zoomBy(1 / ZOOM.step),
-			0: () => this.zoomTo(this.fit()), Enter: () => this.app.switchInstructions()};
+			0: () => this.zoomTo(this.fit()), ",": () => this.nextPath(-1), ".": () => this.nextPath(1), Enter: () => this.app.switchInstructions()};
 		if (event.ctrlKey || event.metaKey || event.altKey || !(moves[event.key] || actions[event.key]))
 			return;
 		event.preventDefault();
@@ -337,15 +392,20 @@ export class Flow {
 			return;
 		this.showDetail(app.detail.element, title, block);
 		if (app.state.instructions || !block.file)
-			app.source.showCode(this.scopeOf(), block.address, block.address + flow.size[flow.first[this.index] + block.number]);
+			app.source.showCode(this.scopeOf(), [[block.address, block.address + flow.size[flow.first[this.index] + block.number]]]);
 		else
 			app.source.show(block.file, block.line, block.last);
 	}
 	showDetail(element, title, block) {
 		const {model} = this.app, {sum} = block, whole = this.graph.sum.cycles, list = el("dl");
 		const put = (word, ...text) => list.append(el("dt", {}, word), el("dd", {}, ...text));
-		put("executions", `${formatRuns(block.runs)} (${formatRange(block.low, block.high, formatRuns)}), confidence ${SURE[block.sure]}`);
-		put("cycles", `${wholePercents(sum.cycles, whole)} of the function` + (block.runs ? `, ${formatCycles(sum.cycles / block.runs)} each time` : ""));
+		const counted = this.graph.instructions > 0 || block.length > 0;
+		put("executions", counted ? `${formatCount(block.runs)}, counted` :
+			`${formatRuns(block.runs)} (${formatRange(block.low, block.high, formatRuns)}), confidence ${SURE[block.sure]}`);
+		if (counted)
+			put("instructions", `${formatCount(block.length)} each time, ${wholePercents(block.runs * block.length, this.graph.instructions)} of the function`);
+		else
+			put("cycles", `${wholePercents(sum.cycles, whole)} of the function` + (block.runs ? `, ${formatCycles(sum.cycles / block.runs)} each time` : ""));
 		if (sum.lost > 0)
 			put("lost", `${wholePercents(sum.lost, whole)} of the function` + (block.runs ? `, ${formatCycles(sum.lost / block.runs)} each time` : ""));
 		for (const {cause, low, high} of sum.lost > 0 ? sum.reasons() : [])

@@ -156,15 +156,30 @@ function readCode(columns, metrics) {
 	};
 }
 
-// What is explained of some functions: their blocks are first[f] .. first[f + 1] - 1, their edges firstEdge[f] .. ; costs
+function sums(counts) {
+	const first = new Uint32Array(counts.length + 1);
+	counts.forEach((count, i) => { first[i + 1] = first[i] + count; });
+	return first;
+}
+
+// Functions whose paths were counted, the costliest first: the paths of f are first[f] .. first[f + 1] - 1, the costliest first;
+// those of path p come by the blocks block[firstBlock[p]] .. of its function, whose control flow is flow[f] (model.flow).
+function readPaths(columns) {
+	const whole = (name) => columns.read(name, Uint32Array), real = (name) => columns.read(name, Float64Array);
+	return {
+		count: columns.count("paths.flow"), flow: whole("paths.flow"), name: whole("paths.name"), short: whole("paths.short"),
+		module: whole("paths.module"), file: whole("paths.file"), calls: real("paths.calls"), open: real("paths.open"),
+		unknown: real("paths.unknown"), instructions: real("paths.instructions"), possible: real("paths.possible"),
+		taken: real("paths.taken"), wrong: columns.read("paths.wrong", Uint8Array), first: sums(whole("paths.listed")),
+		id: whole("path.id"), runs: real("path.count"), length: whole("path.length"), text: whole("path.text"), by: whole("path.by"),
+		next: whole("path.next"), firstBlock: sums(whole("path.blocks")), block: whole("path.block"),
+	};
+}
+
+// What is explained of some functions, or counted: their blocks are first[f] .. first[f + 1] - 1, their edges firstEdge[f] .. ; costs
 // are those of instructions (model.code), blames those of costs.
 function readFlow(columns) {
 	const whole = (name) => columns.read(name, Uint32Array), real = (name) => columns.read(name, Float64Array);
-	const sums = (counts) => {
-		const first = new Uint32Array(counts.length + 1);
-		counts.forEach((count, i) => { first[i + 1] = first[i] + count; });
-		return first;
-	};
 	const verdict = new Map(), texts = whole("verdict.text");
 	whole("verdict.block").forEach((block, i) => verdict.set(block, texts[i]));
 	return {
@@ -172,6 +187,7 @@ function readFlow(columns) {
 		incomplete: columns.read("flow.incomplete", Uint8Array), first: sums(whole("flow.blocks")), firstEdge: sums(whole("flow.edges")),
 		address: real("block.address"), size: whole("block.size"), runs: real("block.count"), low: real("block.low"),
 		high: real("block.high"), sure: columns.read("block.sure", Uint8Array), verdict,
+		length: whole("block.length"), firstLine: sums(whole("block.lines")), lineFile: whole("blockline.file"), line: whole("blockline.line"),
 		from: whole("edge.from"), to: whole("edge.to"), edgeRuns: real("edge.count"), kind: columns.read("edge.kind", Uint8Array),
 		cost: {insn: whole("cost.insn"), runs: real("cost.count"), cycles: real("cost.cycles"), lost: real("cost.lost")},
 		blame: {cost: whole("blame.cost"), cause: columns.read("blame.cause", Uint8Array), low: real("blame.low"),
@@ -234,6 +250,7 @@ export function parseModel(bytes) {
 		code: readCode(columns, header.metrics),
 		wakes: readWakes(columns),
 		flow: readFlow(columns),
+		paths: readPaths(columns),
 		cache: new Map(),
 	};
 	model.spans = readSpans(columns, model.rows, header.threads.length);

@@ -102,9 +102,12 @@ export class Source {
 		return amounts ? formatCost(unit, self) : formatError(self);
 	}
 	isMarked({number, insn, file = this.file}) {
-		if (this.addresses)
-			return insn !== undefined && this.app.model.code.address[insn] >= this.addresses[0] &&
-				this.app.model.code.address[insn] < this.addresses[1];
+		if (this.addresses) {
+			const at = this.app.model.code.address[insn];
+			return insn !== undefined && this.addresses.some(([from, to]) => at >= from && at < to);
+		}
+		if (this.chosen)
+			return this.chosen.has(number) && file === this.markedFile;
 		return number >= this.from && number <= this.to && file === this.markedFile;
 	}
 	selfOf(line) {
@@ -147,7 +150,7 @@ export class Source {
 	}
 	// Of which samples, and which lines are marked.
 	begin(instructions, file, first, last) {
-		this.addresses = null;
+		this.addresses = this.chosen = null;
 		this.syntax.hidden = true;
 		const {state, selection} = this.app;
 		if (this.selection !== selection || this.metric !== state.metric || this.width !== state.width) {
@@ -178,6 +181,13 @@ export class Source {
 			this.list.scrollTo(first * SOURCE_ROW);
 		this.list.draw();
 	}
+	// The lines of a set are marked.
+	showLines(file, lines, why) {
+		const first = Math.min(...lines);
+		this.show(file, lines.size ? first : 0, first, why);
+		this.chosen = lines;
+		this.list.draw(true);
+	}
 	// hot: the number of a line (model.lines) that is to be in sight
 	show(file, first, last, why = "", hot = 0) {
 		const {model} = this.app;
@@ -205,10 +215,10 @@ export class Source {
 		this.begin(true, scope === row.scope ? 0 : file, first, last);
 		this.fillCode(scope, why);
 	}
-	// The instructions of a function, those from an address to another marked.
-	showCode(scope, from, to) {
+	// The instructions of a function, those from some addresses to others marked: [[from, to]...].
+	showCode(scope, ranges) {
 		this.begin(true, 0, 0, 0);
-		this.addresses = [from, to];
+		this.addresses = ranges;
 		this.fillCode(scope, "");
 	}
 	fillCode(scope, why) {

@@ -14,7 +14,7 @@ const LETTERS_MAX = 30000; // of their keys: those of bottom-up are as long as t
 // [name, title, key]
 export const VIEWS = [["overview", "Overview", "o"], ["tree", "Top-down", "1"], ["callers", "Bottom-up", "2"],
 	["flat", "Flat", "3"], ["graph", "Flame graph", "4"], ["time", "Time line", "5"], ["sandwich", "Sandwich", "6"],
-	["memory", "Memory", "7"], ["waits", "Waits", "8"], ["flow", "Control flow", "9"]];
+	["memory", "Memory", "7"], ["waits", "Waits", "8"], ["flow", "Control flow", "9"], ["paths", "Paths", "P"]];
 
 // Why there is no such view of a recording; "": there is one.
 export function noView(model, view, compared = model.header.comparison) {
@@ -24,7 +24,9 @@ export function noView(model, view, compared = model.header.comparison) {
 		return "No waiting was recorded: culprit record -e blocked COMMAND (or -e wall)";
 	if (view === "flow" && !model.flow.count)
 		return "No function could be explained: it needs many samples of time (culprit record -F 5000) and a file that can be read.";
-	return ["memory", "waits", "flow"].includes(view) && compared ? "Two sides are compared in the other views." : "";
+	if (view === "paths" && !model.paths.count)
+		return "No paths were counted: culprit paths -o FILE -- COMMAND";
+	return ["memory", "waits", "flow", "paths"].includes(view) && compared ? "Two sides are compared in the other views." : "";
 }
 
 // What each table is ordered by at first: a tree by all that is in a subtree, lists of functions by their own code.
@@ -41,6 +43,7 @@ export function newState() {
 		inverted: false, folded: false, inside: "", // the graph: as it is drawn, and the box that it is zoomed to
 		reason: 0, wait: "", // why threads waited whose samples count, and which wait is looked at
 		flow: 0, block: 0, // control flow: one more than the function (model.flow) and its block; 0: not chosen
+		paths: 0, path: 0, pathOrder: "cost", // one more than the function and path (model.paths); 0: not chosen
 		center: 0, tables: false, // the sandwich: around which function, and whether as tables
 		theme: "", pane: true, columns: null, compared: null, derived: [], instructions: false, intel: false,
 		...newCompareState(),
@@ -117,6 +120,10 @@ export function encodeState(state) {
 		p.set("wait", state.wait);
 	if (state.view === "flow" && state.flow)
 		p.set("flow", `${state.flow}.${state.block}`);
+	if (["flow", "paths"].includes(state.view) && state.paths)
+		p.set("path", `${state.paths}.${state.path}`);
+	if (state.pathOrder !== first.pathOrder)
+		p.set("paths", state.pathOrder);
 	if (state.tables)
 		p.set("tables", "1");
 	if (state.theme)
@@ -218,6 +225,10 @@ export function decodeState(text, model) {
 	const [flow, block] = numbers(p.get("flow") || "");
 	if (flow <= model.flow.count)
 		Object.assign(state, {flow, block: block || 0});
+	const [paths, path] = numbers(p.get("path") || "");
+	if (paths <= model.paths.count)
+		Object.assign(state, {paths, path: path <= model.paths.runs.length ? path : 0});
+	state.pathOrder = p.get("paths") === "count" ? "count" : "cost";
 	state.reason = model.header.comparison ? 0 : whole("why", (model.header.reasons || []).length, 0);
 	if (isPath(p.get("wait")))
 		state.wait = p.get("wait");

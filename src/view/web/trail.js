@@ -2,7 +2,7 @@
 // The way back: from a zoom, or from the callers and callees of a function, to what was looked at before, as it was.
 
 const STEPS_MAX = 200;
-const PLACE = ["view", "zoom", "inside", "node", "center", "flow", "block"]; // of the state
+const PLACE = ["view", "zoom", "inside", "node", "center", "flow", "block", "paths", "path"]; // of the state
 
 export class Trail {
 	constructor(app) {

@@ -22,6 +22,7 @@
 #define COST_AFTER 3  /* what is in a pair: nothing more, plain, jump */
 #define COST_INSIDE 3 /* what is in a group: plain ones, loads and stores, others */
 #define COST_GROUP 4  /* the most in a group */
+#define COST_GROUPS (COST_INSIDE * COST_GROUP * 2)
 #define COST_ALONE (FREQUENCY_KINDS * COST_BEFORE)
 #define COST_KINDS (COST_ALONE + FREQUENCY_KINDS * COST_AFTER * 2)
 #define COST_CELLS 400     /* up to 8100 cycles: DRAM far away, on a busy machine */

@@ -359,6 +359,23 @@ static void suspect_before(const struct function *f, uint32_t insn, double lost,
 	}
 }
 
+/* Where the buffer of stores is full, no more instructions come in, from the group on that the next store is in. Those before
+   the store wait with it. */
+static void suspect_behind(const struct function *f, uint32_t insn, double lost, struct suspects *s)
+{
+	uint32_t end = f->own->first[f->insns[insn].block] + f->own->count[f->insns[insn].block];
+	uint32_t width = (uint32_t)ceil(f->machine->numbers.width);
+	for (uint32_t k = insn + 1; k < end && k <= insn + width; k++) {
+		const struct operands *o = &f->insns[k].operands;
+		if (o->class != OPERANDS_PLAIN || is_call(&f->insns[k]))
+			return;
+		if (o->store && !o->stack && !f->insns[k].operands.fixed && stride_of(f, k)) {
+			accuse(s, CAUSE_STORE, k, lost);
+			return;
+		}
+	}
+}
+
 /* ---- branches ---- */
 
 /* How many times the rarer ways of a block's end were gone. */
@@ -438,6 +455,15 @@ static void suspect_code(const struct function *f, uint32_t insn, struct suspect
 
 /* ---- the verdict ---- */
 
+/* Whether those that are suspected can have cost most of it. */
+static bool explain_loss(const struct explain_insn *i, const struct suspects *s)
+{
+	double sum = 0;
+	for (unsigned k = 0; k < s->count; k++)
+		sum += s->all[k].most;
+	return sum > 0.5 * i->lost;
+}
+
 static void suspect_all(const struct investigation *v, uint32_t insn, struct suspects *s)
 {
 	const struct function *f = v->f;
@@ -456,13 +482,15 @@ static void suspect_all(const struct investigation *v, uint32_t insn, struct sus
 		suspect_store(f, insn, lost, s);
 	suspect_branches(v, insn, s);
 	suspect_code(f, insn, s);
-	if (s->count)
+	if (explain_loss(i, s))
 		return;
 	uint32_t load = slow_load_for(f, insn);
 	if (load != GRAPH_NONE)
 		suspect_load(f, load, lost, s);
-	if (!s->count)
+	if (!explain_loss(i, s))
 		suspect_before(f, insn, lost, s);
+	if (!explain_loss(i, s))
+		suspect_behind(f, insn, lost, s);
 }
 
 static void add_culprit(struct explain_insn *i, const struct culprit *culprit)

@@ -49,7 +49,8 @@
 #define WIDER 2.5
 
 #define CURVATURE_LEAST 0.05
-#define SLOPE_STEP 1.5 /* of a logarithm: no step is longer */
+#define LIMIT_DEVIATION 0.1 /* of the logarithm of a limit */
+#define SLOPE_STEP 1.5      /* of a logarithm: no step is longer */
 #define EDGE_DEVIATION \
 	2.0 /* of the logarithm of an edge's share of its block, where nothing is known */
 
@@ -77,6 +78,7 @@ struct estimate {
 	struct cost_window *windows; /* by class */
 	uint32_t *first;             /* of each class, and one more: its windows */
 	double *values, *deviations; /* of each class: logarithms */
+	double *limits;              /* the same: it is not more, about; INFINITY: it may be */
 };
 
 static void release(struct estimate *x)
@@ -87,6 +89,7 @@ static void release(struct estimate *x)
 	free(x->first);
 	free(x->values);
 	free(x->deviations);
+	free(x->limits);
 }
 
 /* ---- windows of classes ---- */
@@ -126,6 +129,21 @@ static bool take_windows(struct estimate *x)
 	return true;
 }
 
+static void take_limits(struct estimate *x)
+{
+	const struct frequency_input *in = x->in;
+	double unit = in->cycles_per_sample > 0 ? in->cycles_per_sample : 1;
+	for (size_t i = 0; i < x->class_count; i++)
+		x->limits[i] = INFINITY;
+	for (size_t i = 0; i < in->limit_count; i++) {
+		uint32_t block = graph_find(in->graph, in->limits[i].address);
+		if (block != GRAPH_NONE && in->limits[i].executions > 0) {
+			double *limit = &x->limits[x->class[block]];
+			*limit = fmin(*limit, log(in->limits[i].executions / unit));
+		}
+	}
+}
+
 static struct err *begin(struct estimate *x)
 {
 	struct err *e = network_make(x->in->graph, &x->network);
@@ -135,8 +153,10 @@ static struct err *begin(struct estimate *x)
 		return e;
 	x->values = calloc(x->class_count + 1, sizeof *x->values);
 	x->deviations = calloc(x->class_count + 1, sizeof *x->deviations);
-	if (!x->values || !x->deviations || !take_windows(x))
+	x->limits = calloc(x->class_count + 1, sizeof *x->limits);
+	if (!x->values || !x->deviations || !x->limits || !take_windows(x))
 		return err_new("out of memory");
+	take_limits(x);
 	return NULL;
 }
 
@@ -144,7 +164,8 @@ static struct err *begin(struct estimate *x)
 
 static double class_likelihood(const struct estimate *x, uint32_t class, double value)
 {
-	double sum = 0;
+	double over = fmax(0, value - x->limits[class]) / LIMIT_DEVIATION;
+	double sum = -0.5 * over * over;
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
 		sum += cost_weight(x->costs, &x->windows[i]) *
 		       cost_likelihood(x->costs, &x->windows[i], value);

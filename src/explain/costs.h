@@ -35,6 +35,7 @@ struct frequency_costs {
 	double share[COST_KINDS][COST_CELLS]; /* of each kind, how the cycles are spread */
 	double weights[2];                    /* of windows: of an instruction alone, of several */
 	bool groups;                          /* not pairs */
+	double doubt; /* by how much all of it may be wrong together: the deviation of a logarithm */
 	double small; /* what an instruction costs that waits for nothing, in cycles */
 	/* The logarithm of how likely a number of samples is, by the frequency. */
 	float likelihood[COST_KINDS][COST_COUNTS][COST_PLACES];

@@ -441,15 +441,32 @@ static bool is_in_line(const struct function *f, uint32_t insn, uint64_t line)
 	return i->block != f->graph.entry;
 }
 
+/* The instruction at the begin of a line or page that this one comes with: itself, or one right before it. GRAPH_NONE: there
+   is none. Where code comes late, samples may fall on any of the group that comes first. */
+static uint32_t begins_at(const struct function *f, uint32_t insn, uint64_t line)
+{
+	uint32_t first = f->own->first[f->insns[insn].block];
+	uint32_t group = (uint32_t)ceil(f->machine->numbers.width);
+	for (uint32_t at = insn; insn - at < group; at--) {
+		if (!is_in_line(f, at, line))
+			return at;
+		if (at == first)
+			break;
+	}
+	return GRAPH_NONE;
+}
+
 static void suspect_code(const struct function *f, uint32_t insn, struct suspects *s)
 {
 	const struct calibration *c = &f->machine->numbers;
 	double bytes = f->own->hot_lines * CODE_LINE;
-	if (bytes < CODE_CACHE || is_in_line(f, insn, CODE_LINE))
+	uint32_t line = bytes < CODE_CACHE ? GRAPH_NONE : begins_at(f, insn, CODE_LINE);
+	if (line == GRAPH_NONE)
 		return;
-	accuse(s, CAUSE_ICACHE, insn, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
-	if (f->own->hot_pages > CODE_PAGES && !is_in_line(f, insn, CODE_PAGE))
-		accuse(s, CAUSE_ITLB, insn,
+	accuse(s, CAUSE_ICACHE, line, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
+	uint32_t page = f->own->hot_pages > CODE_PAGES ? begins_at(f, insn, CODE_PAGE) : GRAPH_NONE;
+	if (page != GRAPH_NONE)
+		accuse(s, CAUSE_ITLB, page,
 		       f->own->hot_pages < TLB_PAGES / 2 ? TLB_SECOND : c->walk + c->l2);
 }
 

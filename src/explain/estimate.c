@@ -48,6 +48,8 @@
    much wider (bench/frequency). */
 #define WIDER 2.5
 
+/* So many windows of a class tell as much as all of them: where there are thousands, they wait for the same things. */
+#define WINDOWS_MOST 128
 #define CURVATURE_LEAST 0.05
 #define LIMIT_DEVIATION 0.1 /* of the logarithm of a limit */
 #define SLOPE_STEP 1.5      /* of a logarithm: no step is longer */
@@ -165,11 +167,11 @@ static struct err *begin(struct estimate *x)
 static double class_likelihood(const struct estimate *x, uint32_t class, double value)
 {
 	double over = fmax(0, value - x->limits[class]) / LIMIT_DEVIATION;
-	double sum = -0.5 * over * over;
+	double sum = 0, count = x->first[class + 1] - x->first[class];
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
 		sum += cost_weight(x->costs, &x->windows[i]) *
 		       cost_likelihood(x->costs, &x->windows[i], value);
-	return sum;
+	return (count > WINDOWS_MOST ? sum * WINDOWS_MOST / count : sum) - 0.5 * over * over;
 }
 
 /* Where the likelihood bends the wrong way, or is steep, its curvature is taken for more: no step is far then. */
@@ -388,11 +390,21 @@ static double common_deviation(const struct estimate *x, uint32_t class)
 	return count >= MEDIUM_COUNT ? COMMON_SOME : COMMON_FEW;
 }
 
+/* All of a program's executions are told by one unit, which may be wrong for this program, and more so for a CPU other than
+   the one that it was measured on. Not where other things than samples tell. */
+static double whole_deviation(const struct estimate *x, uint32_t class)
+{
+	double own = x->deviations[class];
+	if (own < HIGH_ANCHORED)
+		return own;
+	return hypot(hypot(own, common_deviation(x, class)), x->costs->doubt);
+}
+
 static struct frequency frequency_of(const struct estimate *x, uint32_t class)
 {
 	double unit = x->in->cycles_per_sample > 0 ? x->in->cycles_per_sample : 1;
 	double most = exp(x->values[class]) * unit;
-	double wide = exp(1.645 * hypot(x->deviations[class], common_deviation(x, class)));
+	double wide = exp(1.645 * whole_deviation(x, class));
 	return (struct frequency){
 		.executions = most,
 		.low = most / wide,

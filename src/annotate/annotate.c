@@ -42,7 +42,11 @@ static uint32_t insn_of(const struct annotation *a, const struct profile_node *n
 {
 	if (n->module != a->module || (n->kind != PROFILE_CALL && n->kind != PROFILE_EXACT))
 		return NONE;
-	return annotate_insn_at(a, n->address - (n->kind == PROFILE_CALL));
+	uint64_t address = n->address - (n->kind == PROFILE_CALL);
+	if (!a->insn_count || address < a->insns[0].address ||
+	    address > a->insns[a->insn_count - 1].address + UINT8_MAX)
+		return NONE;
+	return annotate_insn_at(a, address);
 }
 
 static bool prepare(struct counter *c)

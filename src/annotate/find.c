@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/nearest.h"
 #include "base/path.h"
 #include "image/names.h"
 #include "image/symbols.h"
@@ -443,6 +444,37 @@ static bool match(const struct annotate_functions *f, const char *text, struct m
 	return m->count || match_symbols(f, text, m);
 }
 
+/* The function with samples whose name, or the last part of it, is nearest; NULL: none is near. */
+static const char *nearest_name(const struct annotate_functions *f, const char *text)
+{
+	struct nearest nearest = {0};
+	for (size_t i = 0; i < f->count; i++) {
+		const char *name = f->all[i].name;
+		struct buf shortened = {0};
+		if (!name)
+			continue;
+		name_shorten(name, &shortened);
+		const char *last = buf_text(&shortened);
+		for (const char *part = last; (part = strstr(part, "::")); last = part)
+			part += 2;
+		nearest_try(&nearest, text, strlen(text), last);
+		if (nearest.name == last)
+			nearest.name = name;
+		buf_free(&shortened);
+	}
+	return nearest.name;
+}
+
+static struct err *find_none(const struct annotate_functions *f, const char *text, bool exists)
+{
+	const char *nearest = exists ? NULL : nearest_name(f, text);
+	return err_new("%s '%.200s'%s%s%s: culprit report --view=flat lists functions that have "
+		       "some",
+		       exists ? "there are no samples in" : "no function with samples is called",
+		       text, nearest ? " (the nearest is '" : "", nearest ? nearest : "",
+		       nearest ? "')" : "");
+}
+
 struct err *annotate_functions_find(const struct annotate_functions *f, const char *text,
 				    bool hottest, struct annotate_function *out, bool *inlined)
 {
@@ -451,11 +483,7 @@ struct err *annotate_functions_find(const struct annotate_functions *f, const ch
 	bool exists = match(f, text, &m, inlined);
 	join_parts(f, &m);
 	struct err *e = m.count ? choose(f, text, hottest, &m, *inlined, out)
-				: err_new("%s '%.200s': culprit report --view=flat lists functions "
-					  "that have some",
-					  exists ? "there are no samples in"
-						 : "no function with samples is called",
-					  text);
+				: find_none(f, text, exists);
 	free(m.all);
 	return e;
 }

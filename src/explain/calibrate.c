@@ -27,7 +27,7 @@
 #include "base/term.h"
 #include "explain/calibrate_cpu.h"
 
-#define VERSION 1
+#define VERSION 2
 #define LINE 64
 #define PAGE 4096
 #define REPEATS 4
@@ -271,7 +271,8 @@ static void measure_core(struct calibration *c)
 	c->hz = 1e9 / step;
 	double per_ns = c->hz / 1e9;
 	c->width = CALIBRATE_PLAIN /
-		   (per_ns * fastest(&(struct task){.run = run_plain, .rounds = 100000}));
+		   (per_ns *
+		    fastest_of(&(struct task){.run = run_plain, .rounds = 20000}, CLOCK_REPEATS));
 	c->division = per_ns * fastest(&(struct task){.run = run_divide, .rounds = 300000});
 	c->atomic = per_ns *
 		    fastest(&(struct task){.run = run_atomic, .memory = cell, .rounds = 200000});
@@ -282,7 +283,9 @@ static void measure_core(struct calibration *c)
 	struct task forward = {.run = run_forward, .memory = cell, .rounds = 500000, .number = 1};
 	double late = fastest(&forward);
 	forward.number = 0;
-	c->forward = per_ns * fmax(0, late - fastest(&forward));
+	double handed = fastest(&forward);
+	c->forward = per_ns * fmax(0, late - handed);
+	c->handed = per_ns * handed;
 }
 
 /* ---- samples ---- */
@@ -460,6 +463,7 @@ static const struct field {
 	{"division", "division", "cycles", AT(division), 1},
 	{"store", "store to memory", "cycles a line", AT(store), 1},
 	{"forward", "failed forwarding", "cycles", AT(forward), 1},
+	{"handed", "store, then load", "cycles", AT(handed), 1},
 	{"atomic", "atomic addition", "cycles", AT(atomic), 1},
 	{"plain", NULL, NULL, AT(plain), 1},
 	{"skid_load", NULL, NULL, AT(skid_load), CALIBRATE_SKID},

@@ -27,6 +27,7 @@ struct calibration {
 	double division;         /* cycles of a 64-bit division of small numbers */
 	double store;   /* cycles for each line that is stored to and is not in the caches */
 	double forward; /* cycles more if a load must wait for two stores to reach the cache */
+	double handed;  /* cycles from a store of a value to a load that gets it, there and back */
 	double atomic;  /* cycles of an atomic addition */
 	/* Where samples of a slow instruction fall: the shares of itself, the instruction behind it, ... */
 	double skid_load[CALIBRATE_SKID], skid_other[CALIBRATE_SKID];

@@ -3,8 +3,11 @@
 
 #include <math.h>
 
+#include "base/parallel.h"
+
 #define SMALL_LEAST 0.02 /* cycles */
 #define SMALL_SAMPLES 5  /* fewer tell nothing */
+#define UNLIKELY (-50)   /* a logarithm: as good as impossible */
 #define EXACT_COUNTS 16  /* numbers of samples below this are told apart, each */
 
 /* ---- samples ---- */
@@ -173,14 +176,19 @@ static void take_rates(double count, struct rates *out)
 
 static void prepare_row(const double *share, const struct rates *rates, float *row)
 {
-	for (size_t place = 0; place < COST_PLACES; place++) {
-		size_t first = rates->first > place ? rates->first - place : 0;
-		size_t end = rates->end > place ? rates->end - place : 0;
-		double sum = 1e-30;
-		for (size_t cell = first; cell < end && cell < COST_CELLS; cell++)
-			sum += share[cell] * rates->likely[place + cell];
-		row[place] = (float)log(sum);
+	double sums[COST_PLACES];
+	for (size_t place = 0; place < COST_PLACES; place++)
+		sums[place] = 1e-30;
+	for (size_t cell = 0; cell < COST_CELLS; cell++) {
+		size_t first = rates->first > cell ? rates->first - cell : 0;
+		size_t end = rates->end > cell ? rates->end - cell : 0;
+		if (share[cell] <= 0)
+			continue;
+		for (size_t place = first; place < end && place < COST_PLACES; place++)
+			sums[place] += share[cell] * rates->likely[place + cell];
 	}
+	for (size_t place = 0; place < COST_PLACES; place++)
+		row[place] = (float)log(sums[place]);
 }
 
 /* Loads behind plain instructions show it best: they are never finished along with these, and mostly find
@@ -213,16 +221,21 @@ unsigned cost_small(const struct frequency_costs *c, const struct cost_window *w
 		       : 0;
 }
 
+static void prepare_count(void *costs, size_t index)
+{
+	struct frequency_costs *c = costs;
+	struct rates rates;
+	take_rates(count_of(index), &rates);
+	for (size_t kind = 0; kind < COST_KINDS; kind++)
+		if (!c->groups || kind < COST_ALONE + COST_GROUPS)
+			prepare_row(c->share[kind], &rates, c->likelihood[kind][index]);
+}
+
 void cost_prepare(struct frequency_costs *c)
 {
 	if (!c->groups) /* where there are groups, what it is does not show */
 		find_small(c);
-	for (size_t index = 0; index < COST_COUNTS; index++) {
-		struct rates rates;
-		take_rates(count_of(index), &rates);
-		for (size_t kind = 0; kind < COST_KINDS; kind++)
-			prepare_row(c->share[kind], &rates, c->likelihood[kind][index]);
-	}
+	parallel_for(COST_COUNTS, prepare_count, c);
 }
 
 double cost_weight(const struct frequency_costs *c, const struct cost_window *w)
@@ -250,9 +263,11 @@ void cost_count(const struct frequency_costs *c, const struct cost_window *w, do
 	double count = w->index < EXACT_COUNTS ? w->samples : count_of(w->index);
 	double shift = w->index < EXACT_COUNTS ? 0 : log(count / w->samples);
 	double parts[COST_CELLS], total = 1e-300, log_factorial = lgamma(count + 1);
-	for (size_t cell = 0; cell < COST_CELLS; cell++) {
-		parts[cell] = c->share[w->kind][cell] *
-			      poisson(count, log_factorial, frequency + shift + cell_value(cell));
+	double rate = exp(frequency + shift + COST_FIRST), step = exp(COST_STEP);
+	for (size_t cell = 0; cell < COST_CELLS; cell++, rate *= step) {
+		double log_rate = frequency + shift + cell_value(cell);
+		double likely = count * log_rate - rate - log_factorial;
+		parts[cell] = likely < UNLIKELY ? 0 : c->share[w->kind][cell] * exp(likely);
 		total += parts[cell];
 	}
 	for (size_t cell = 0; cell < COST_CELLS; cell++)

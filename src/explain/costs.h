@@ -22,6 +22,7 @@
 #define COST_AFTER 3  /* what is in a pair: nothing more, plain, jump */
 #define COST_INSIDE 3 /* what is in a group: plain ones, loads and stores, others */
 #define COST_GROUP 4  /* the most in a group */
+#define COST_GROUPS (COST_INSIDE * COST_GROUP * 2)
 #define COST_ALONE (FREQUENCY_KINDS * COST_BEFORE)
 #define COST_KINDS (COST_ALONE + FREQUENCY_KINDS * COST_AFTER * 2)
 #define COST_CELLS 400     /* up to 8100 cycles: DRAM far away, on a busy machine */
@@ -34,6 +35,7 @@ struct frequency_costs {
 	double share[COST_KINDS][COST_CELLS]; /* of each kind, how the cycles are spread */
 	double weights[2];                    /* of windows: of an instruction alone, of several */
 	bool groups;                          /* not pairs */
+	double doubt; /* by how much all of it may be wrong together: the deviation of a logarithm */
 	double small; /* what an instruction costs that waits for nothing, in cycles */
 	/* The logarithm of how likely a number of samples is, by the frequency. */
 	float likelihood[COST_KINDS][COST_COUNTS][COST_PLACES];

@@ -6,6 +6,7 @@
 const struct usual_table usual_aarch64 = {
 	.width = 7.7,
 	.unit = 2,
+	.doubt = 0.1,
 	.none = {0.003F, 2.5F, 0.8F},
 	.small = {0.072F, 0.10F, 0.16F},
 	.weights = {0.5, 0.5},

@@ -60,6 +60,7 @@ void cost_usual(struct frequency_costs *costs, const struct isa *isa, double wid
 	memset(costs->share, 0, sizeof costs->share);
 	costs->groups = t->by_groups;
 	costs->small = unit * t->small.center;
+	costs->doubt = hypot(t->doubt, width > 0 ? log(width / t->width) : 0);
 	memcpy(costs->weights, t->weights, sizeof costs->weights);
 	for (size_t kind = 0; kind < COST_KINDS; kind++)
 		spread(costs->share[kind], t, usual_of(t, kind), unit, cost_size(costs, kind));

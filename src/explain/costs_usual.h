@@ -17,6 +17,7 @@ struct usual_table {
 	/* Of the CPU that it was measured on: instructions that it finishes in a cycle, at best; and what 1 below
 	   stands for, in cycles. */
 	double width, unit;
+	double doubt; /* of the unit: programs differ by so much, the deviation of its logarithm */
 	struct usual_bump none, small;
 	struct usual alone[FREQUENCY_KINDS][COST_BEFORE];
 	bool by_groups; /* not by pairs */

@@ -11,6 +11,7 @@
 const struct usual_table usual_x86_64 = {
 	.width = 3.84,
 	.unit = 2,
+	.doubt = 0.25,
 	.none = {0.0075F, 2.5F, 0.8F},
 	.small = {0.135F, 0.08F, 0.3F},
 	.by_groups = true,

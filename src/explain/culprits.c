@@ -359,6 +359,23 @@ static void suspect_before(const struct function *f, uint32_t insn, double lost,
 	}
 }
 
+/* Where the buffer of stores is full, no more instructions come in, from the group on that the next store is in. Those before
+   the store wait with it. */
+static void suspect_behind(const struct function *f, uint32_t insn, double lost, struct suspects *s)
+{
+	uint32_t end = f->own->first[f->insns[insn].block] + f->own->count[f->insns[insn].block];
+	uint32_t width = (uint32_t)ceil(f->machine->numbers.width);
+	for (uint32_t k = insn + 1; k < end && k <= insn + width; k++) {
+		const struct operands *o = &f->insns[k].operands;
+		if (o->class != OPERANDS_PLAIN || is_call(&f->insns[k]))
+			return;
+		if (o->store && !o->stack && !f->insns[k].operands.fixed && stride_of(f, k)) {
+			accuse(s, CAUSE_STORE, k, lost);
+			return;
+		}
+	}
+}
+
 /* ---- branches ---- */
 
 /* How many times the rarer ways of a block's end were gone. */
@@ -424,19 +441,45 @@ static bool is_in_line(const struct function *f, uint32_t insn, uint64_t line)
 	return i->block != f->graph.entry;
 }
 
+/* The instruction at the begin of a line or page that this one comes with: itself, or one right before it. GRAPH_NONE: there
+   is none. Where code comes late, samples may fall on any of the group that comes first. */
+static uint32_t begins_at(const struct function *f, uint32_t insn, uint64_t line)
+{
+	uint32_t first = f->own->first[f->insns[insn].block];
+	uint32_t group = (uint32_t)ceil(f->machine->numbers.width);
+	for (uint32_t at = insn; insn - at < group; at--) {
+		if (!is_in_line(f, at, line))
+			return at;
+		if (at == first)
+			break;
+	}
+	return GRAPH_NONE;
+}
+
 static void suspect_code(const struct function *f, uint32_t insn, struct suspects *s)
 {
 	const struct calibration *c = &f->machine->numbers;
 	double bytes = f->own->hot_lines * CODE_LINE;
-	if (bytes < CODE_CACHE || is_in_line(f, insn, CODE_LINE))
+	uint32_t line = bytes < CODE_CACHE ? GRAPH_NONE : begins_at(f, insn, CODE_LINE);
+	if (line == GRAPH_NONE)
 		return;
-	accuse(s, CAUSE_ICACHE, insn, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
-	if (f->own->hot_pages > CODE_PAGES && !is_in_line(f, insn, CODE_PAGE))
-		accuse(s, CAUSE_ITLB, insn,
+	accuse(s, CAUSE_ICACHE, line, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
+	uint32_t page = f->own->hot_pages > CODE_PAGES ? begins_at(f, insn, CODE_PAGE) : GRAPH_NONE;
+	if (page != GRAPH_NONE)
+		accuse(s, CAUSE_ITLB, page,
 		       f->own->hot_pages < TLB_PAGES / 2 ? TLB_SECOND : c->walk + c->l2);
 }
 
 /* ---- the verdict ---- */
+
+/* Whether those that are suspected can have cost most of it. */
+static bool explain_loss(const struct explain_insn *i, const struct suspects *s)
+{
+	double sum = 0;
+	for (unsigned k = 0; k < s->count; k++)
+		sum += s->all[k].most;
+	return sum > 0.5 * i->lost;
+}
 
 static void suspect_all(const struct investigation *v, uint32_t insn, struct suspects *s)
 {
@@ -456,13 +499,15 @@ static void suspect_all(const struct investigation *v, uint32_t insn, struct sus
 		suspect_store(f, insn, lost, s);
 	suspect_branches(v, insn, s);
 	suspect_code(f, insn, s);
-	if (s->count)
+	if (explain_loss(i, s))
 		return;
 	uint32_t load = slow_load_for(f, insn);
 	if (load != GRAPH_NONE)
 		suspect_load(f, load, lost, s);
-	if (!s->count)
+	if (!explain_loss(i, s))
 		suspect_before(f, insn, lost, s);
+	if (!explain_loss(i, s))
+		suspect_behind(f, insn, lost, s);
 }
 
 static void add_culprit(struct explain_insn *i, const struct culprit *culprit)

@@ -48,8 +48,11 @@
    much wider (bench/frequency). */
 #define WIDER 2.5
 
+/* So many windows of a class tell as much as all of them: where there are thousands, they wait for the same things. */
+#define WINDOWS_MOST 128
 #define CURVATURE_LEAST 0.05
-#define SLOPE_STEP 1.5 /* of a logarithm: no step is longer */
+#define LIMIT_DEVIATION 0.1 /* of the logarithm of a limit */
+#define SLOPE_STEP 1.5      /* of a logarithm: no step is longer */
 #define EDGE_DEVIATION \
 	2.0 /* of the logarithm of an edge's share of its block, where nothing is known */
 
@@ -77,6 +80,7 @@ struct estimate {
 	struct cost_window *windows; /* by class */
 	uint32_t *first;             /* of each class, and one more: its windows */
 	double *values, *deviations; /* of each class: logarithms */
+	double *limits;              /* the same: it is not more, about; INFINITY: it may be */
 };
 
 static void release(struct estimate *x)
@@ -87,6 +91,7 @@ static void release(struct estimate *x)
 	free(x->first);
 	free(x->values);
 	free(x->deviations);
+	free(x->limits);
 }
 
 /* ---- windows of classes ---- */
@@ -126,6 +131,21 @@ static bool take_windows(struct estimate *x)
 	return true;
 }
 
+static void take_limits(struct estimate *x)
+{
+	const struct frequency_input *in = x->in;
+	double unit = in->cycles_per_sample > 0 ? in->cycles_per_sample : 1;
+	for (size_t i = 0; i < x->class_count; i++)
+		x->limits[i] = INFINITY;
+	for (size_t i = 0; i < in->limit_count; i++) {
+		uint32_t block = graph_find(in->graph, in->limits[i].address);
+		if (block != GRAPH_NONE && in->limits[i].executions > 0) {
+			double *limit = &x->limits[x->class[block]];
+			*limit = fmin(*limit, log(in->limits[i].executions / unit));
+		}
+	}
+}
+
 static struct err *begin(struct estimate *x)
 {
 	struct err *e = network_make(x->in->graph, &x->network);
@@ -135,8 +155,10 @@ static struct err *begin(struct estimate *x)
 		return e;
 	x->values = calloc(x->class_count + 1, sizeof *x->values);
 	x->deviations = calloc(x->class_count + 1, sizeof *x->deviations);
-	if (!x->values || !x->deviations || !take_windows(x))
+	x->limits = calloc(x->class_count + 1, sizeof *x->limits);
+	if (!x->values || !x->deviations || !x->limits || !take_windows(x))
 		return err_new("out of memory");
+	take_limits(x);
 	return NULL;
 }
 
@@ -144,11 +166,12 @@ static struct err *begin(struct estimate *x)
 
 static double class_likelihood(const struct estimate *x, uint32_t class, double value)
 {
-	double sum = 0;
+	double over = fmax(0, value - x->limits[class]) / LIMIT_DEVIATION;
+	double sum = 0, count = x->first[class + 1] - x->first[class];
 	for (uint32_t i = x->first[class]; i < x->first[class + 1]; i++)
 		sum += cost_weight(x->costs, &x->windows[i]) *
 		       cost_likelihood(x->costs, &x->windows[i], value);
-	return sum;
+	return (count > WINDOWS_MOST ? sum * WINDOWS_MOST / count : sum) - 0.5 * over * over;
 }
 
 /* Where the likelihood bends the wrong way, or is steep, its curvature is taken for more: no step is far then. */
@@ -367,11 +390,21 @@ static double common_deviation(const struct estimate *x, uint32_t class)
 	return count >= MEDIUM_COUNT ? COMMON_SOME : COMMON_FEW;
 }
 
+/* All of a program's executions are told by one unit, which may be wrong for this program, and more so for a CPU other than
+   the one that it was measured on. Not where other things than samples tell. */
+static double whole_deviation(const struct estimate *x, uint32_t class)
+{
+	double own = x->deviations[class];
+	if (own < HIGH_ANCHORED)
+		return own;
+	return hypot(hypot(own, common_deviation(x, class)), x->costs->doubt);
+}
+
 static struct frequency frequency_of(const struct estimate *x, uint32_t class)
 {
 	double unit = x->in->cycles_per_sample > 0 ? x->in->cycles_per_sample : 1;
 	double most = exp(x->values[class]) * unit;
-	double wide = exp(1.645 * hypot(x->deviations[class], common_deviation(x, class)));
+	double wide = exp(1.645 * whole_deviation(x, class));
 	return (struct frequency){
 		.executions = most,
 		.low = most / wide,

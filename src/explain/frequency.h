@@ -59,6 +59,8 @@ struct frequency_input {
 	size_t observation_count;
 	const struct frequency_anchor *anchors;
 	size_t anchor_count;
+	const struct frequency_anchor *limits; /* it ran at most so often, about */
+	size_t limit_count;
 	const struct isa *isa; /* of the code; NULL: any */
 	double width; /* plain instructions that the CPU finishes in a cycle, at best; 0: not known */
 	double entries; /* calls of the procedure, as its callers' frequencies tell; 0: not known */

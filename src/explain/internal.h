@@ -4,6 +4,13 @@
 #include "explain/function.h"
 #include "explain/model.h"
 
+/* Loads, stores and atomic operations, whose samples fall behind them. */
+static inline bool insn_may_wait_long(const struct explain_insn *i)
+{
+	const struct operands *o = &i->operands;
+	return (o->load && !o->fixed) || (o->store && !o->stack) || o->class == OPERANDS_ATOMIC;
+}
+
 struct function_private {
 	struct text *text;
 	struct model_insn *costs; /* of each instruction */
@@ -52,6 +59,10 @@ double pipeline_run(const struct function *f, const struct path *path, enum pipe
 
 /* Cycles of a path that is run over and over, each time. */
 double pipeline_steady(const struct function *f, const struct path *path, enum pipeline_mode mode);
+
+/* The same: the cycles for which each instruction is the oldest that is not finished, each time, if loads take so many
+   cycles longer than they do at best. */
+void pipeline_waits(const struct function *f, const struct path *path, double late, double *waits);
 
 /* The parts of the work, in their order. */
 void samples_place(struct function *f);              /* samples to where they belong */

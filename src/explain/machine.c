@@ -45,6 +45,7 @@ static void fill_usual(struct calibration *c, const struct model *model)
 	fill(&c->store, u->store);
 	fill(&c->forward, u->forward);
 	fill(&c->atomic, u->atomic);
+	fill(&c->handed, c->l1 + 1);
 	fill(&c->plain, 0.1);
 	fill(&c->l1_size, 32 << 10);
 	fill(&c->l2_size, 1 << 20);
@@ -69,9 +70,12 @@ struct err *machine_open(const struct profile *p, const struct isa *isa, struct 
 		return e;
 	fill_usual(&out->numbers, out->model);
 	out->window = model_usual(out->model)->window;
-	for (unsigned i = 1; i < CALIBRATE_SKID; i++)
+	for (unsigned i = 1; i < CALIBRATE_SKID; i++) {
 		if (out->numbers.skid_load[i] > REACH_SHARE)
 			out->reach = i;
+		if (out->numbers.skid_other[i] > REACH_SHARE)
+			out->reach_other = i;
+	}
 	return NULL;
 }
 

@@ -21,7 +21,8 @@ struct machine {
 		numbers; /* nothing is 0 but `problem`, `l3` of those that have none, and sizes */
 	bool measured;   /* on this machine, which is the recorded one */
 	unsigned reach;  /* samples of a slow load fall up to so many instructions behind it */
-	double window;   /* instructions in flight */
+	unsigned reach_other; /* the same of a division or a square root */
+	double window;        /* instructions in flight */
 };
 
 struct err *machine_open(const struct profile *profile, const struct isa *isa, struct machine *out);

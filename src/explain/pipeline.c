@@ -31,6 +31,7 @@ struct stored {
 struct pipeline {
 	const struct function *f;
 	enum pipeline_mode mode;
+	double late; /* cycles that loads take longer */
 	double ready[REGISTERS];
 	uint32_t version[REGISTERS];
 	double port[MODEL_PORT_MAX];
@@ -38,6 +39,7 @@ struct pipeline {
 	double ring[512];      /* when the last ones finished */
 	size_t done;
 	double fence;
+	double atomic; /* when the last atomic operation was done: the next one waits for it */
 	struct stored stores[STORES];
 	unsigned store_count;
 };
@@ -130,7 +132,9 @@ static double latency_of(const struct pipeline *p, uint32_t insn)
 	case OPERANDS_FENCE:
 		return fmax(m->latency, 2);
 	default:
-		return i->operands.store && !i->operands.load ? 1 : m->latency;
+		if (i->operands.store && !i->operands.load)
+			return 1;
+		return m->latency + (insn_may_wait_long(i) ? p->late : 0);
 	}
 }
 
@@ -186,16 +190,23 @@ static void step(struct pipeline *p, uint32_t insn, struct pipeline_step *out)
 	double came = comes_in(p, insn);
 	double ready = p->mode == PIPELINE_PORTS ? came : operands_ready(p, o);
 	double start = fmax(take_ports(p, insn, came), fmax(came, ready));
+	bool atomic = o->class == OPERANDS_ATOMIC && o->load && o->store;
+	if (atomic && p->mode != PIPELINE_PORTS)
+		start = fmax(start, p->atomic);
 	double done = start + latency_of(p, insn);
 	bool whole = true;
 	double handed = o->load && p->mode != PIPELINE_PORTS ? stored_value(p, o, &whole) : 0;
 	if (handed > 0)
-		done = fmax(done, handed + p->f->machine->numbers.l1 +
+		done = fmax(done, handed +
+					  fmax(0, p->f->machine->numbers.handed -
+							  2) + /* it and an addition are two */
 					  (whole || p->mode == PIPELINE_FORWARDED
 						   ? 0
 						   : p->f->machine->numbers.forward));
 	if (o->store)
 		remember_store(p, o, done);
+	if (atomic)
+		p->atomic = done;
 	write_operands(p, o, done, start + 1);
 	if (o->class == OPERANDS_FENCE)
 		p->fence = done;
@@ -224,19 +235,34 @@ double pipeline_run(const struct function *f, const struct path *path, enum pipe
 	return p.finished;
 }
 
-double pipeline_steady(const struct function *f, const struct path *path, enum pipeline_mode mode)
+static double run_steadily(struct pipeline *p, const struct path *path, double *waits)
 {
-	struct pipeline p = {.f = f, .mode = mode};
-	struct pipeline_step unused;
+	struct pipeline_step out;
 	unsigned rounds = path->count ? (unsigned)(2000 / path->count) + 8 : 0;
 	double middle = 0;
 	if (rounds > 200)
 		rounds = 200;
 	for (unsigned round = 0; round < rounds; round++) {
 		if (round == rounds / 2)
-			middle = p.finished;
-		for (size_t i = 0; i < path->count; i++)
-			step(&p, path->insns[i], &unused);
+			middle = p->finished;
+		for (size_t i = 0; i < path->count; i++) {
+			step(p, path->insns[i], &out);
+			if (waits && round >= rounds / 2)
+				waits[i] += out.waits / (rounds - rounds / 2);
+		}
 	}
-	return rounds ? (p.finished - middle) / (rounds - rounds / 2) : 0;
+	return rounds ? (p->finished - middle) / (rounds - rounds / 2) : 0;
+}
+
+double pipeline_steady(const struct function *f, const struct path *path, enum pipeline_mode mode)
+{
+	struct pipeline p = {.f = f, .mode = mode};
+	return run_steadily(&p, path, NULL);
+}
+
+void pipeline_waits(const struct function *f, const struct path *path, double late, double *waits)
+{
+	struct pipeline p = {.f = f, .mode = PIPELINE_WHOLE, .late = late};
+	memset(waits, 0, path->count * sizeof *waits);
+	run_steadily(&p, path, waits);
 }

@@ -17,6 +17,7 @@
 
 #define ENTRIES_MAX (4u << 20)
 #define DEGREE_MAX 1024u
+#define TARGETS_MAX (8u << 20)
 
 struct sparse {
 	size_t size;
@@ -26,6 +27,9 @@ struct sparse {
 	double *values;   /* of each entry */
 	double *diagonal; /* of each column */
 	double *work;
+	/* For each column, and each pair of its entries: the entry of the later column that the pair is subtracted from,
+	   in the order in which factors are made. NULL: too many. */
+	uint32_t *targets;
 };
 
 /* ---- order ---- */
@@ -190,6 +194,35 @@ static struct err *order(struct sparse *s, const struct sparse_pair *pairs, size
 	return o.failed ? err_new("out of memory") : NULL;
 }
 
+/* Where column entries behind `at` go, in the column of that one's row. */
+static void find_targets(const struct sparse *s, size_t at, size_t end, uint32_t *out)
+{
+	size_t to = s->first[s->rows[at]];
+	for (size_t i = at + 1; i < end; i++, to++) {
+		while (s->rows[to] < s->rows[i])
+			to++;
+		*out++ = (uint32_t)to;
+	}
+}
+
+/* Finding them takes as long as a factor does, and there are dozens of factors. Without memory, they are found each
+   time. */
+static void keep_targets(struct sparse *s)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < s->size; i++) {
+		size_t entries = s->first[i + 1] - s->first[i];
+		count += entries ? entries * (entries - 1) / 2 : 0;
+	}
+	s->targets = count < TARGETS_MAX ? malloc((count + 1) * sizeof *s->targets) : NULL;
+	uint32_t *out = s->targets;
+	for (size_t i = 0; out && i < s->size; i++)
+		for (size_t at = s->first[i]; at < s->first[i + 1]; at++) {
+			find_targets(s, at, s->first[i + 1], out);
+			out += s->first[i + 1] - at - 1;
+		}
+}
+
 struct err *sparse_open(size_t size, const struct sparse_pair *pairs, size_t pair_count,
 			struct sparse **out)
 {
@@ -212,6 +245,7 @@ struct err *sparse_open(size_t size, const struct sparse_pair *pairs, size_t pai
 		sparse_close(s);
 		return e;
 	}
+	keep_targets(s);
 	*out = s;
 	return NULL;
 }
@@ -226,6 +260,7 @@ void sparse_close(struct sparse *s)
 	free(s->values);
 	free(s->diagonal);
 	free(s->work);
+	free(s->targets);
 	free(s);
 }
 
@@ -279,14 +314,32 @@ static void subtract(struct sparse *s, uint32_t from, size_t at, double pivot)
 		target[k] -= factor * source[k];
 }
 
+/* The same where it is known which entries they are. */
+static void subtract_at(struct sparse *s, size_t at, size_t end, double pivot,
+			const uint32_t *targets)
+{
+	double factor = s->values[at] / pivot, *values = s->values;
+	const double *source = values + at + 1;
+	s->diagonal[s->rows[at]] -= factor * values[at];
+	for (size_t k = 0; k < end - at - 1; k++)
+		values[targets[k]] -= factor * source[k];
+}
+
 void sparse_factor(struct sparse *s)
 {
+	const uint32_t *targets = s->targets;
 	for (uint32_t i = 0; i < s->size; i++) {
 		if (!(s->diagonal[i] > 1e-12))
 			s->diagonal[i] = 1e-12;
 		double pivot = s->diagonal[i];
-		for (size_t at = s->first[i]; at < s->first[i + 1]; at++)
-			subtract(s, i, at, pivot);
+		for (size_t at = s->first[i], end = s->first[i + 1]; at < end; at++) {
+			if (targets) {
+				subtract_at(s, at, end, pivot, targets);
+				targets += end - at - 1;
+			} else {
+				subtract(s, i, at, pivot);
+			}
+		}
 		for (size_t at = s->first[i]; at < s->first[i + 1]; at++)
 			s->values[at] /= pivot;
 	}

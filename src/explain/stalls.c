@@ -3,7 +3,7 @@
  * From samples to cycles of one execution, and what of these is lost.
  *
  * A sample falls behind the instruction that was waited for: with loads up to machine.reach instructions,
- * depending on how the CPU groups them, with others none. So the samples of an instruction may be its own, or
+ * depending on how the CPU groups them, with divisions up to machine.reach_other, with others none. So the samples of an instruction may be its own, or
  * those of a load shortly before it. A load may wait for hundreds of cycles, an addition for one: samples are
  * shared by how long each may wait.
  *
@@ -25,13 +25,6 @@
 
 /* ---- where samples belong ---- */
 
-/* Loads, stores and atomic operations, whose samples fall behind them. */
-static bool may_wait_long(const struct explain_insn *i)
-{
-	const struct operands *o = &i->operands;
-	return (o->load && !o->fixed) || (o->store && !o->stack) || o->class == OPERANDS_ATOMIC;
-}
-
 /* The instruction `back` before this one, on the way it is mostly come to; GRAPH_NONE: not known. */
 static uint32_t insn_before(const struct function *f, uint32_t insn, unsigned back)
 {
@@ -52,15 +45,25 @@ static uint32_t insn_before(const struct function *f, uint32_t insn, unsigned ba
 static double may_wait(const struct function *f, uint32_t insn)
 {
 	const struct explain_insn *i = &f->insns[insn];
-	if (may_wait_long(i))
+	if (insn_may_wait_long(i))
 		return i->operands.load ? LOAD_MAY_WAIT : STORE_MAY_WAIT;
 	return fmax(i->model, f->machine->numbers.plain) +
 	       (i->operands.class != OPERANDS_PLAIN ? 10 : 0);
 }
 
+/* How many instructions behind it its samples may fall. */
+static unsigned reach_of(const struct function *f, const struct explain_insn *i)
+{
+	if (insn_may_wait_long(i))
+		return f->machine->reach;
+	return i->operands.class == OPERANDS_DIVIDE ? f->machine->reach_other : 0;
+}
+
 void samples_place(struct function *f)
 {
 	unsigned reach = f->machine->reach;
+	if (f->machine->reach_other > reach)
+		reach = f->machine->reach_other;
 	for (size_t i = 0; i < f->insn_count; i++)
 		f->insns[i].cycles = 0;
 	for (uint32_t i = 0; i < f->insn_count; i++) {
@@ -70,12 +73,12 @@ void samples_place(struct function *f)
 		unsigned count = 0;
 		if (left <= 0)
 			continue;
-		bool itself = !reach || !may_wait_long(&f->insns[i]);
+		bool itself = !reach_of(f, &f->insns[i]);
 		from[count] = i;
 		share[count] = sum = itself ? may_wait(f, i) : f->machine->numbers.plain;
 		for (unsigned back = 1; back <= reach && f->insns[i].block != GRAPH_NONE; back++) {
 			uint32_t before = insn_before(f, i, back);
-			if (before == GRAPH_NONE || !may_wait_long(&f->insns[before]))
+			if (before == GRAPH_NONE || reach_of(f, &f->insns[before]) < back)
 				continue;
 			from[++count] = before;
 			sum += share[count] = may_wait(f, before);
@@ -267,132 +270,4 @@ void stalls_find(struct function *f)
 		add_up(f);
 	balance_close(&b);
 	free(lost);
-}
-
-/* ---- how often loops ran ---- */
-
-/* Whether anything in the loop can wait for longer than the code asks for. */
-static bool may_lose(const struct function *f, const struct path *path)
-{
-	for (size_t k = 0; k < path->count; k++) {
-		const struct explain_insn *i = &f->insns[path->insns[k]];
-		bool last = k + 1 == path->count;
-		if ((may_wait_long(i) && !i->operands.stack) ||
-		    i->operands.class != OPERANDS_PLAIN || (i->kind == INSN_BRANCH && !last) ||
-		    i->kind == INSN_CALL || i->kind == INSN_CALL_INDIRECT)
-			return true;
-	}
-	return false;
-}
-
-/* A loop whose only loads are of what it stored right before waits for just that, each time. */
-static bool only_forwards(const struct function *f, const struct path *path)
-{
-	bool forwards = false;
-	for (size_t k = 0; k < path->count; k++) {
-		const struct operands *o = &f->insns[path->insns[k]].operands;
-		bool blocked = o->load && forwarding_blocker(f, path->insns[k]) != GRAPH_NONE;
-		if (o->class != OPERANDS_PLAIN || (o->load && !o->stack && !blocked))
-			return false;
-		forwards |= blocked;
-	}
-	return forwards;
-}
-
-#define MODEL_SPREAD 0.2 /* by how much the model may be wrong */
-#define CAP_INSNS 4      /* of a block that is long enough to be told from its neighbours */
-#define CAP_CYCLES 2.0
-
-/* How often a loop ran that waits for nothing: each iteration takes the cycles that the model says. */
-static bool refine_loop(struct function *f, uint32_t loop, struct path *path, double *runs)
-{
-	double cycles = 0;
-	if (!path_around(f, loop, PATH_MAX_INSNS, path))
-		return false;
-	for (size_t i = 0; i < path->count; i++)
-		cycles += f->insns[path->insns[i]].samples * f->cycles_per_sample;
-	if (cycles < 100 * f->cycles_per_sample)
-		return false;
-	if (may_lose(f, path) && !only_forwards(f, path))
-		return false;
-	double least = pipeline_steady(f, path, PIPELINE_WHOLE);
-	*runs = least > 0 ? cycles / least : 0;
-	return least > 0;
-}
-
-/* Whether a loop can lose nothing but what wrong guesses of its branches cost. */
-static bool only_guesses(const struct function *f, uint32_t loop)
-{
-	for (size_t k = 0; k < f->insn_count; k++) {
-		const struct explain_insn *i = &f->insns[k];
-		if (i->block == GRAPH_NONE || f->loops.innermost[i->block] != loop)
-			continue;
-		if ((may_wait_long(i) && !i->operands.stack) ||
-		    i->operands.class != OPERANDS_PLAIN || i->kind == INSN_CALL ||
-		    i->kind == INSN_CALL_INDIRECT || i->kind == INSN_SYSCALL)
-			return false;
-	}
-	return true;
-}
-
-/* The most that such a loop can have run: what the code of its header asks for each time was seen there. */
-static bool cap_loop(const struct function *f, uint32_t loop, double *runs)
-{
-	uint32_t header = f->loops.loops[loop].header, first = f->own->first[header];
-	double cycles = 0, model = 0;
-	if (f->own->count[header] < CAP_INSNS || !only_guesses(f, loop))
-		return false;
-	for (uint32_t i = first; i < first + f->own->count[header]; i++) {
-		cycles += f->insns[i].cycles;
-		model += f->insns[i].model;
-	}
-	if (cycles < 100 * f->cycles_per_sample || model < CAP_CYCLES)
-		return false;
-	*runs = cycles / model;
-	return f->frequency.blocks[header].executions > 1.05 * *runs;
-}
-
-/* What the model knows of a class is no more than that. */
-static void widen(struct function *f, uint32_t class)
-{
-	for (size_t b = 0; b < f->frequency.block_count; b++) {
-		struct frequency *q = &f->frequency.blocks[b];
-		if (q->class != class)
-			continue;
-		q->low = fmin(q->low, q->executions / (1 + MODEL_SPREAD));
-		q->high = fmax(q->high, q->executions * (1 + MODEL_SPREAD));
-		if (q->confidence == FREQUENCY_HIGH)
-			q->confidence = FREQUENCY_MEDIUM;
-	}
-}
-
-struct err *frequency_refine(struct function *f, struct frequency_input *input)
-{
-	struct path path = {.insns = calloc(PATH_MAX_INSNS, sizeof *path.insns)};
-	struct frequency_anchor *anchors = calloc(f->loops.count + 1, sizeof *anchors);
-	uint32_t *blocks = calloc(f->loops.count + 1, sizeof *blocks);
-	struct err *e = path.insns && anchors && blocks ? NULL : err_new("out of memory");
-	size_t count = 0;
-	for (uint32_t i = 0; !e && i < f->loops.count; i++) {
-		if (!refine_loop(f, i, &path, &anchors[count].executions) &&
-		    !cap_loop(f, i, &anchors[count].executions))
-			continue;
-		blocks[count] = f->loops.loops[i].header;
-		anchors[count].address = f->graph.blocks[blocks[count]].start;
-		count++;
-	}
-	if (!e && count) {
-		input->anchors = anchors;
-		input->anchor_count = count;
-		frequency_free(&f->frequency);
-		e = frequency_estimate(input, &f->frequency);
-	}
-	for (size_t k = 0; !e && k < count; k++)
-		widen(f, f->frequency.blocks[blocks[k]].class);
-	input->anchors = NULL;
-	input->anchor_count = 0;
-	free(path.insns);
-	free(anchors);
-	free(blocks);
-	return e;
 }

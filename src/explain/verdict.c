@@ -118,7 +118,7 @@ static double floor_without(const struct function *f, const struct explain_loop 
 	case CAUSE_DIVISION:
 		return least;
 	case CAUSE_LOCK:
-		return is_atomic(f, l) ? fmax(least, f->machine->numbers.l1 + 1) : least;
+		return is_atomic(f, l) ? fmax(least, f->machine->numbers.handed) : least;
 	case CAUSE_PORTS:
 		return fmax(least, l->chain);
 	case CAUSE_DEPENDENCY:

@@ -449,6 +449,36 @@ static void uses_anchors(void **state)
 	free_graph(&g);
 }
 
+static double runs_with_limit(const struct graph *g, struct frequency_insn *insns, double limit)
+{
+	struct frequency_anchor at = {g->blocks[1].start, limit};
+	struct frequency_input in = {.graph = g,
+				     .insns = insns,
+				     .insn_count = g->block_count * BLOCK_INSNS,
+				     .cycles_per_sample = 1000,
+				     .limits = &at,
+				     .limit_count = limit > 0};
+	struct frequency_result r;
+	assert_null(frequency_estimate(&in, &r));
+	double runs = r.blocks[1].executions;
+	frequency_free(&r);
+	return runs;
+}
+
+/* A limit makes it less where it would be more, and changes nothing where it is far above. */
+static void uses_limits(void **state)
+{
+	(void)state;
+	struct graph g = MAKE(2, {0, 1});
+	double ran[] = {1e4, 1e4};
+	struct frequency_insn *insns = sample(&g, ran, 0.5);
+	double runs = runs_with_limit(&g, insns, 0);
+	assert_true(runs_with_limit(&g, insns, runs / 5) < 0.35 * runs);
+	assert_true(is_about(runs_with_limit(&g, insns, runs * 10), runs, 0.01));
+	free(insns);
+	free_graph(&g);
+}
+
 /* No samples at all: something is said, and that it is not known. */
 static void no_samples(void **state)
 {
@@ -608,6 +638,7 @@ int main(void)
 		cmocka_unit_test(estimates_a_loop),
 		cmocka_unit_test(uses_what_was_seen),
 		cmocka_unit_test(uses_anchors),
+		cmocka_unit_test(uses_limits),
 		cmocka_unit_test(no_samples),
 		cmocka_unit_test(no_code),
 		cmocka_unit_test(random_estimates),

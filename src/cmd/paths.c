@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/outcome.h"
+#include "collect/events.h"
 #include "collect/paths/copier.h"
 #include "collect/paths/counting.h"
 #include "paths/hot.h"
@@ -23,6 +24,8 @@
 
 #define NAME "culprit: "
 #define DEFAULT_LIMIT 10
+#define DEFAULT_HZ 1000
+#define METRICS_MAX PROFILE_SAMPLED_MAX
 #define DEFAULT_COVER 99 /* per cent */
 
 struct paths {
@@ -39,6 +42,10 @@ struct paths {
 	double cover;                      /* per cent */
 	struct path_choice choice;
 	struct path_hot hot;
+	struct arg_list metrics;
+	uint64_t hz;
+	struct recording_event events[METRICS_MAX];
+	size_t event_count;
 	struct copier *copier;
 	struct counting counting;
 	struct path_result result;
@@ -49,6 +56,9 @@ struct paths {
 static struct err *collect(struct paths *p)
 {
 	struct err *e = NULL;
+	for (size_t i = 0; i < p->event_count && !e; i++)
+		if (path_result_metric(&p->result, p->events[i].name, p->events[i].unit) != i)
+			e = err_new("out of memory");
 	for (size_t i = 0; i < p->counting.program_count && !e; i++)
 		e = copier_collect(p->copier, p->counting.programs[i], &p->result);
 	if (!e)
@@ -201,11 +211,36 @@ static struct err *choose(struct paths *p)
 	return e;
 }
 
+static struct err *parse_metrics(struct paths *p)
+{
+	for (; p->event_count < p->metrics.count; p->event_count++) {
+		struct recording_event *event = &p->events[p->event_count];
+		struct err *e = event_parse(p->metrics.values[p->event_count], p->hz, event);
+		if (e)
+			return e;
+		if (!event_is_sampled(event))
+			return err_new("--metric %s: only events that a CPU or the kernel counts "
+				       "can be sampled of paths (culprit list)",
+				       event->name);
+		for (size_t i = 0; i < p->event_count; i++)
+			if (event_same(&p->events[i], event))
+				return err_new("--metric %s is given twice", event->name);
+	}
+	return NULL;
+}
+
 static struct err *begin(struct paths *p)
 {
 	struct err *e = choose(p);
 	if (!e)
-		e = copier_open(&(struct copier_options){.choice = p->choice}, &p->copier);
+		e = parse_metrics(p);
+	if (!e)
+		e = copier_open(&(struct copier_options){.choice = p->choice,
+							 .metric_count = p->event_count},
+				&p->copier);
+	p->counting.events = p->events;
+	p->counting.event_count = p->event_count;
+	p->counting.sampled = copier_sample;
 	p->counting.context = p->copier;
 	return e ? e : begin_profile(p);
 }
@@ -268,6 +303,12 @@ static int check(struct paths *p, const struct args *args)
 		return cmd_misused("paths", "which command? It stands after --");
 	if (p->output_path && (!*p->output_path || !strcmp(p->output_path, "-")))
 		return cmd_misused("paths", "-o needs the name of a file");
+	if (p->metrics.count > METRICS_MAX)
+		return cmd_misused("paths", "at most %u metrics can be sampled at once",
+				   METRICS_MAX);
+	if (p->hz && !p->metrics.count)
+		return cmd_misused("paths", "-F is for --metric");
+	p->hz = p->hz ? p->hz : DEFAULT_HZ;
 	if (p->output_path && p->json)
 		return cmd_misused("paths",
 				   "-o or --json, not both: culprit report --by=path --json "
@@ -295,6 +336,10 @@ int cmd_paths(int argc, char **argv)
 		 ARG_STRING, &p.hot_path},
 		{0, "cover", "PCT", "those with so much of the samples in the modules (99)",
 		 ARG_STRING, &p.cover_text},
+		{0, "metric", "EVENT[@RATE]",
+		 "sample this, too, and say what of it is on which path; may be given several times",
+		 ARG_LIST, &p.metrics},
+		{'F', "frequency", "HZ", "samples per second of CPU time (1000)", ARG_U64, &p.hz},
 		{'o', "output", "FILE",
 		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
 		 ARG_STRING, &p.output_path},

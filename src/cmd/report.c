@@ -507,11 +507,11 @@ static int choose_brief(struct options *o)
 /* What paths are shown with; -1 to go on. */
 static int check_by_path(const struct options *o)
 {
-	bool more = o->view != VIEW_UNTOLD || o->metric || o->min_text || o->thread || o->process ||
-		    o->full || o->brief || o->hot_path || o->links || o->depth || o->no_inline ||
+	bool more = o->view != VIEW_UNTOLD || o->min_text || o->thread || o->process || o->full ||
+		    o->brief || o->hot_path || o->links || o->depth || o->no_inline ||
 		    o->no_loops || o->full_names || o->debuginfod;
-	return more ? cmd_misused("report", "with --by=path, there are only --limit, --focus, "
-					    "--ignore, --json and --no-pager")
+	return more ? cmd_misused("report", "with --by=path, there are only --metric, --limit, "
+					    "--focus, --ignore, --json and --no-pager")
 		    : -1;
 }
 
@@ -540,6 +540,7 @@ static int report_by_path(const struct report *r)
 	return report_paths(&(struct report_paths_options){
 		.path = o->path,
 		.limit = o->limit == LIMIT_UNTOLD ? REPORT_PATHS_LIMIT : o->limit,
+		.metric = o->metric,
 		.focus = o->focus ? &r->focus : NULL,
 		.ignore = o->ignore ? &r->ignore : NULL,
 		.json = o->json,

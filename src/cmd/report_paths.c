@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -46,10 +47,31 @@ static struct err *choose(struct report *r)
 	return r->stored.result.count ? NULL : err_new("%s: no function is left", o->path);
 }
 
+static struct err *choose_metric(struct report *r)
+{
+	const char *wanted = r->o->metric;
+	struct buf all = {0};
+	struct path_result *result = &r->stored.result;
+	while (wanted && result->by < result->metric_count &&
+	       strcmp(result->metrics[result->by].name, wanted))
+		result->by++;
+	if (!wanted || result->by < result->metric_count)
+		return NULL;
+	for (size_t i = 0; i < result->metric_count; i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", result->metrics[i].name);
+	struct err *e = err_new("%s has no metric %.64s of paths: %s", r->o->path, wanted,
+				result->metric_count ? buf_text(&all)
+						     : "culprit paths --metric samples some");
+	buf_free(&all);
+	return e;
+}
+
 static struct err *load(struct report *r)
 {
 	const struct report_paths_options *o = r->o;
 	struct err *e = stored_paths_read(&o->path, 1, &r->stored, &r->notes);
+	if (!e)
+		e = choose_metric(r);
 	return !e && (o->focus || o->ignore) ? choose(r) : e;
 }
 

@@ -10,6 +10,7 @@
 struct report_paths_options {
 	const char *path;              /* of the profile */
 	uint64_t limit;                /* paths of a function; 0: all, of all functions */
+	const char *metric;            /* that they are ordered by; NULL: the first */
 	const regex_t *focus, *ignore; /* names of functions; NULL: all, none */
 	bool json, pager;
 };

@@ -9,9 +9,11 @@ void copy_free(struct copy *c)
 	free(c->steps);
 	free(c->landings);
 	free(c->calls);
+	free(c->places);
 	c->code = NULL;
 	c->steps = NULL;
 	c->landings = NULL;
 	c->calls = NULL;
-	c->size = c->step_count = c->landing_count = c->call_count = 0;
+	c->places = NULL;
+	c->size = c->step_count = c->landing_count = c->call_count = c->place_count = 0;
 }

@@ -28,6 +28,17 @@ struct copy_call { /* a place in the code that says how far it is to another fun
 	uint64_t target;
 };
 
+struct copy_place { /* what is known of the path at code from `at` on, up to the next place */
+	uint32_t at;
+	uint32_t
+		block; /* it has come there, or to the way there; COPY_WHOLE: it has ended, or is about to */
+	int64_t value; /* its sum; of a whole path its number */
+	uint8_t reg; /* this register is to be added to that. COPY_KNOWN: none; COPY_SUM_AWAY: the sum is in memory, or not set yet */
+};
+#define COPY_WHOLE UINT32_MAX
+#define COPY_KNOWN 0xff
+#define COPY_SUM_AWAY 0xfe
+
 struct copy {
 	const char *name;               /* of the function; NULL: it has none */
 	uint64_t entry;                 /* of the function */
@@ -43,6 +54,8 @@ struct copy {
 	/* Ascending by call. Exceptions from elsewhere go on at the step of their landing pad. */
 	struct copy_landing *landings;
 	size_t landing_count;
+	struct copy_place *places; /* ascending; the first is at 0 */
+	size_t place_count;
 	struct copy_call
 		*calls; /* and jumps to other functions: they may go to their copies at once */
 	size_t call_count;

@@ -15,6 +15,7 @@
 #include "image/image.h"
 #include "isa/insn.h"
 #include "paths/choice.h"
+#include "paths/spots.h"
 
 #define PAGE 4096u
 #define COPY_ALIGNMENT 16u
@@ -237,12 +238,11 @@ static void join_copies(struct path_module *m, uint16_t machine)
 static struct err *write_object(struct maker *m)
 {
 	struct copy *copies = calloc(m->out->count + 1, sizeof *copies);
-	size_t count = 0;
+	size_t count = m->out->copied_count;
 	if (!copies)
 		return err_new("out of memory");
-	for (size_t i = 0; i < m->out->count; i++)
-		if (!m->out->items[i].reason)
-			copies[count++] = m->out->items[i].copy;
+	for (size_t i = 0; i < count; i++)
+		copies[i] = m->out->items[m->out->copied[i]].copy;
 	const struct object_input input = {.image = m->in->image,
 					   .name = m->in->name,
 					   .base = m->in->base,
@@ -256,6 +256,15 @@ static struct err *write_object(struct maker *m)
 	return e;
 }
 
+static struct err *list_copied(struct path_module *out)
+{
+	out->copied = calloc(out->count + 1, sizeof *out->copied);
+	for (size_t i = 0; i < out->count && out->copied; i++)
+		if (!out->items[i].reason)
+			out->copied[out->copied_count++] = (uint32_t)i;
+	return out->copied ? NULL : err_new("out of memory");
+}
+
 static struct err *make_all(struct maker *m)
 {
 	struct path_module *out = m->out;
@@ -266,6 +275,8 @@ static struct err *make_all(struct maker *m)
 	uint64_t address = m->in->base + room;
 	for (size_t i = 0; i < out->count && !e; i++)
 		e = make_item(m, &out->items[i], &address);
+	if (!e)
+		e = list_copied(out);
 	if (!e)
 		join_copies(out, m->original.machine);
 	return e ? e : write_object(m);
@@ -301,6 +312,49 @@ uint64_t path_item_calls(const struct path_item *item, const uint64_t *words)
 	return calls;
 }
 
+/* ---- where it is ---- */
+
+/* Of a sum, in a block: the paths that go on from there. */
+static struct path_spot spot_of_sum(const struct numbering *n, uint32_t block, int64_t sum)
+{
+	int64_t number = sum + n->behind[block];
+	bool known = number >= 0 && (uint64_t)number < n->path_count;
+	return known ? (struct path_spot){(uint64_t)number, n->ways[block], 0}
+		     : (struct path_spot){.block = SPOT_NO_BLOCK};
+}
+
+static struct path_spot spot_at(const struct numbering *n, const struct copy_place *place,
+				const uint64_t *registers)
+{
+	if (place->reg == COPY_SUM_AWAY)
+		return (struct path_spot){.block = place->block};
+	int64_t sum = place->value;
+	if (place->reg != COPY_KNOWN)
+		sum = (int64_t)((uint64_t)sum + registers[place->reg]);
+	if (place->block != COPY_WHOLE)
+		return spot_of_sum(n, place->block, sum);
+	return sum >= 0 && (uint64_t)sum < n->path_count
+		       ? (struct path_spot){.first = (uint64_t)sum, .count = 1}
+		       : (struct path_spot){.block = SPOT_NO_BLOCK};
+}
+
+bool path_module_spot(const struct path_module *m, uint64_t address, const uint64_t *registers,
+		      size_t *item, struct path_spot *out)
+{
+	size_t after = FIRST_NOT(i, m->copied_count,
+				 m->items[m->copied[i]].copy.address <= address);
+	if (!after)
+		return false;
+	*item = m->copied[after - 1];
+	const struct copy *c = &m->items[*item].copy;
+	uint64_t at = address - c->address;
+	size_t place = at < c->size ? FIRST_NOT(i, c->place_count, c->places[i].at <= at) : 0;
+	if (!place)
+		return false;
+	*out = spot_at(&m->items[*item].sums.numbering, &c->places[place - 1], registers);
+	return true;
+}
+
 void path_module_free(struct path_module *module)
 {
 	for (size_t i = 0; i < module->count; i++) {
@@ -315,6 +369,7 @@ void path_module_free(struct path_module *module)
 		copy_free(&item->copy);
 	}
 	free(module->items);
+	free(module->copied);
 	buf_free(&module->object);
 	*module = (struct path_module){0};
 }

@@ -13,6 +13,7 @@
 struct err;
 struct image;
 struct path_choice;
+struct path_spot;
 
 struct path_item { /* a function that was chosen */
 	char *name;
@@ -33,6 +34,8 @@ struct path_item { /* a function that was chosen */
 struct path_module {
 	struct path_item *items;
 	size_t count;
+	uint32_t *copied; /* those that have copies: indices, in the order of these in memory */
+	size_t copied_count;
 	struct buf object; /* the file; empty if no function is counted */
 	uint64_t words;    /* of counters, all in all */
 };
@@ -50,6 +53,11 @@ struct path_module_input {
 
 struct err *path_module_make(const struct path_module_input *input, struct path_module *out);
 void path_module_free(struct path_module *module);
+
+/* The function in whose copy an address of the module is: its index, and the copy's path there. `registers` has what was in them, by
+   the numbers of isa/insn.h. False: it is in no copy. */
+bool path_module_spot(const struct path_module *module, uint64_t address, const uint64_t *registers,
+		      size_t *item, struct path_spot *out);
 
 /* How often the function was called. `words`: its counters. */
 uint64_t path_item_calls(const struct path_item *item, const uint64_t *words);

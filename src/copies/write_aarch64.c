@@ -86,15 +86,25 @@ static void put_set(struct writer *w, uint8_t reg, int64_t value)
 	}
 }
 
+/* What is added in several steps may be a sum. */
+static void lose_own(struct writer *w, uint8_t to, uint8_t from)
+{
+	if (to == from)
+		writer_lose_sum(w);
+}
+
 static void put_add(struct writer *w, uint8_t to, uint8_t from, int64_t value)
 {
 	int64_t size = value < 0 ? -value : value, sign = value < 0 ? -1 : 1;
 	if (!value && to != from)
 		put_move(w, to, from);
-	for (; size >> 24; size -= 0xfff000, from = to)
+	for (; size >> 24; size -= 0xfff000, from = to) {
 		put_add_part(w, to, from, sign * 0xfff, true);
+		lose_own(w, to, from);
+	}
 	if (size >> 12) {
 		put_add_part(w, to, from, sign * (size >> 12), true);
+		lose_own(w, to, from);
 		from = to;
 	}
 	if (size & 0xfff)
@@ -257,15 +267,18 @@ static void put_count(struct writer *w, const struct write_counter *c)
 	if (!near && fits(c->at, 25)) {
 		put_add(w, at, at, c->at - rest);
 	} else if (!near) {
+		writer_lose_sum(w);
 		put_set(w, value, c->at - rest);
 		put_word(w, 0x8b000000u | (uint32_t)value << 16 | (uint32_t)at << 5 | at);
 	}
 	if (w->in->atomics) {
 		put_add(w, at, at, rest);
+		writer_lose_sum(w);
 		put_set(w, value, 1);
 		put_word(w, 0xf820001fu | (uint32_t)value << 16 | (uint32_t)at << 5); /* stadd */
 		return;
 	}
+	writer_lose_sum(w);
 	put_memory_above(w, true, value, at, (uint32_t)rest);
 	put_add_part(w, value, value, 1, false);
 	put_memory_above(w, false, value, at, (uint32_t)rest);

@@ -40,6 +40,53 @@ void writer_add_fixup(struct writer *w, uint32_t block)
 	w->fixups[w->fixup_count++] = (struct fixup){(uint32_t)w->code.size, block};
 }
 
+/* ---- where the sum is ---- */
+
+/* Says it for all that is written from now on. */
+static void add_place(struct writer *w, uint32_t block, uint8_t reg, int64_t value)
+{
+	struct copy *c = w->out;
+	const struct copy_place place = {(uint32_t)w->code.size, block, value, reg};
+	struct copy_place *last = c->place_count ? &c->places[c->place_count - 1] : NULL;
+	if (last && last->block == block && last->reg == reg && last->value == value)
+		return;
+	if (last && last->at == place.at) {
+		*last = place;
+		return;
+	}
+	if (!ARRAY_ROOM(c->places, c->place_count, w->place_room)) {
+		w->failed = true;
+		return;
+	}
+	c->places[c->place_count++] = place;
+}
+
+static uint8_t place_register(uint8_t reg)
+{
+	return reg == SUMS_NONE ? COPY_KNOWN : reg;
+}
+
+void writer_lose_sum(struct writer *w)
+{
+	const struct copy *c = w->out;
+	if (!c->place_count || c->places[c->place_count - 1].reg >= COPY_SUM_AWAY)
+		return;
+	uint32_t block = c->places[c->place_count - 1].block;
+	add_place(w, block == COPY_WHOLE ? w->block : block, COPY_SUM_AWAY, 0);
+}
+
+/* In a block, where `reg` has the sum if it varies. */
+static void add_block_place(struct writer *w, uint32_t block, uint8_t reg)
+{
+	const struct sums_block *b = &w->in->sums->blocks[block];
+	if (b->varies)
+		add_place(w, block, reg, 0);
+	else
+		add_place(w, block, COPY_KNOWN, b->value);
+}
+
+/* ---- more for CPUs ---- */
+
 static const struct graph_part *part_of(const struct writer *w, uint64_t address)
 {
 	for (size_t i = 0; i < w->in->part_count; i++)
@@ -76,6 +123,7 @@ static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add
 	const struct sums_block *b = &in->sums->blocks[block];
 	struct write_counter c = {.at = counter(w, b->varies ? add : b->value + add),
 				  .sum = b->varies ? b->out : SUMS_NONE};
+	add_place(w, COPY_WHOLE, place_register(c.sum), b->varies ? add : b->value + add);
 	if (!sums_counting_registers(in->graph, in->live, w->cpu->use, in->sums, block, edge,
 				     &c.free))
 		w->refused = "its code cannot be written";
@@ -101,17 +149,30 @@ static bool has_code(const struct writer *w, uint32_t edge)
 	return to->varies && (!from->varies || e->add || from->out != to->in);
 }
 
+/* On the way to a block, before its sum is where it is there. */
+static void add_way_place(struct writer *w, uint32_t edge)
+{
+	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
+	const struct graph_edge *g = &w->in->graph->edges[edge];
+	const struct sums_block *from = &w->in->sums->blocks[g->from];
+	if (e->cut)
+		add_place(w, g->to, COPY_KNOWN, e->set);
+	else if (from->varies)
+		add_place(w, g->to, from->out, e->add);
+	else
+		add_place(w, g->to, COPY_KNOWN, from->value + e->add);
+}
+
 static void put_edge(struct writer *w, uint32_t edge)
 {
 	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
 	const struct graph_edge *g = &w->in->graph->edges[edge];
 	const struct sums_block *from = &w->in->sums->blocks[g->from],
 				*to = &w->in->sums->blocks[g->to];
-	if (!has_code(w, edge))
-		return;
-	if (e->cut)
+	if (e->cut && g->kind != EDGE_LANDING)
 		put_end(w, g->from, edge, e->add);
-	if (!to->varies)
+	add_way_place(w, edge);
+	if (!has_code(w, edge) || !to->varies)
 		return;
 	if (e->cut)
 		w->cpu->put_set(w, to->in, e->set);
@@ -119,6 +180,7 @@ static void put_edge(struct writer *w, uint32_t edge)
 		w->cpu->put_set(w, to->in, from->value + e->add);
 	else
 		w->cpu->put_add(w, to->in, from->out, e->add);
+	add_block_place(w, g->to, to->in);
 }
 
 /* ---- ends of blocks ---- */
@@ -262,11 +324,15 @@ static void put_landing_edge(struct writer *w, uint32_t edge)
 				  .sum = from->varies ? to->landing_sum : SUMS_NONE,
 				  .free = w->cpu->use->to_count ? to->landing_free : 0};
 	add_landing(w, g->from, g->to);
+	add_place(w, g->from, from->varies ? COPY_SUM_AWAY : COPY_KNOWN, from->value);
 	if (from->varies)
 		w->cpu->put_left_sum(w, to, from->lost);
 	else
 		w->cpu->put_drop(w, to->landing_free);
+	add_place(w, COPY_WHOLE, place_register(c.sum),
+		  from->varies ? e->add : from->value + e->add);
 	w->cpu->put_count(w, &c);
+	add_place(w, g->to, COPY_KNOWN, e->set);
 	put_landing_set(w, edge);
 }
 
@@ -282,6 +348,7 @@ static void put_landings(struct writer *w, uint32_t block)
 		any = g->edges[i].to == block && g->edges[i].kind == EDGE_LANDING ? i : any;
 	if (any == UINT32_MAX)
 		return;
+	add_place(w, block, COPY_KNOWN, w->in->sums->numbering.edges[any].set);
 	put_landing_set(w, any);
 	for (uint32_t i = any; i < g->edge_count; i++)
 		if (g->edges[i].to == block && g->edges[i].kind == EDGE_LANDING &&
@@ -325,6 +392,8 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 	bool last = insn + 1 == l->first[block + 1];
 	if (b->varies && insn == b->save)
 		w->cpu->put_save(w, b);
+	else if (b->varies && b->save != b->restore && insn == b->save + 1)
+		add_place(w, block, COPY_SUM_AWAY, 0);
 	add_step(w, i->address, w->code.size);
 	if (last && falls_to(w, block) == UINT32_MAX)
 		put_last(w, block, insn, next);
@@ -332,8 +401,11 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 		put_call(w, insn);
 	else
 		w->cpu->put_moved(w, insn);
-	if (b->varies && insn == b->restore)
+	if (b->varies && insn == b->restore) {
+		add_place(w, block, COPY_SUM_AWAY, 0);
 		w->cpu->put_restore(w, b);
+		add_place(w, block, b->out, 0);
+	}
 }
 
 /* Counts the call. */
@@ -349,11 +421,15 @@ static void put_block(struct writer *w, uint32_t block, uint32_t next)
 	const struct live *l = w->in->live;
 	size_t first_step = w->out->step_count, start = w->code.size;
 	w->block = block;
+	add_place(w, block, COPY_SUM_AWAY, 0);
 	if (w->in->graph->blocks[block].landing)
 		put_landings(w, block);
-	if (block == w->in->graph->entry && w->in->sums->counts_calls)
+	if (block == w->in->graph->entry && w->in->sums->counts_calls) {
+		add_place(w, block, COPY_KNOWN, w->in->sums->numbering.starts[0].set);
 		put_entry(w);
+	}
 	w->labels[block] = (uint32_t)w->code.size;
+	add_block_place(w, block, w->in->sums->blocks[block].in);
 	for (uint32_t i = l->first[block]; i < l->first[block + 1] && !w->refused; i++)
 		put_insn(w, block, i, next);
 	/* Who comes by an exception comes to what is put before the block. */
@@ -546,7 +622,8 @@ static void write_all(struct writer *w, struct buf *tables)
 	out->steps = NULL;
 	out->landings = NULL;
 	out->calls = NULL;
-	out->step_count = out->landing_count = out->call_count = 0;
+	out->places = NULL;
+	out->step_count = out->landing_count = out->call_count = out->place_count = 0;
 	w->refused = why_not(w->in->graph, w->in->live);
 	w->failed = !prepare(w);
 	if (!w->failed && !w->refused)

@@ -35,7 +35,7 @@ struct writer {
 	const struct write_cpu *cpu;
 	struct copy *out;
 	struct buf code;
-	size_t step_room, landing_room, call_room;
+	size_t step_room, landing_room, call_room, place_room;
 	uint32_t *
 		labels; /* by block: where it begins for all but exceptions; UINT32_MAX: not written yet */
 	uint32_t *stubs; /* by edge of a switch: where its way begins */
@@ -117,6 +117,8 @@ static inline uint64_t here(const struct writer *w)
 
 /* What is written next refers to another function. */
 void writer_add_call(struct writer *w, uint64_t target);
+/* From what is written next on, the register of the sum may have another value. */
+void writer_lose_sum(struct writer *w);
 /* What is written next goes to a block. */
 void writer_add_fixup(struct writer *w, uint32_t block);
 /* The table of a switch at this address; NULL: none. */

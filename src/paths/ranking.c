@@ -11,6 +11,8 @@
 #include "image/names.h"
 #include "paths/result.h"
 
+#define HOT_PART 100 /* of the metric */
+
 uint64_t ranked_path_cost(const struct ranked_path *p)
 {
 	return p->count * p->length;
@@ -24,6 +26,30 @@ uint64_t ranked_function_cost(const struct ranked_function *f, size_t count)
 	return cost;
 }
 
+uint64_t ranked_function_value(const struct ranked_function *f, size_t count)
+{
+	uint64_t value = 0;
+	for (size_t i = 0; i < f->path_count && i < count; i++)
+		value += f->paths[i].sampled.value;
+	return value;
+}
+
+enum path_heat ranking_heat(const struct ranking *r, uint64_t value, uint64_t instructions)
+{
+	if (!value || (double)value * HOT_PART < (double)r->metered.value)
+		return PATH_COLD;
+	return (double)value * (double)r->instructions >
+			       (double)r->metered.value * (double)instructions
+		       ? PATH_DENSE
+		       : PATH_SPARSE;
+}
+
+const char *path_heat_name(enum path_heat heat)
+{
+	static const char *const names[] = {"cold", "sparse", "dense"};
+	return names[heat];
+}
+
 static int compare(uint64_t x, uint64_t y)
 {
 	return (x > y) - (x < y);
@@ -32,7 +58,9 @@ static int compare(uint64_t x, uint64_t y)
 static int by_cost(const void *a, const void *b)
 {
 	const struct ranked_path *x = a, *y = b;
-	int order = compare(ranked_path_cost(y), ranked_path_cost(x));
+	int order = compare(y->sampled.value, x->sampled.value);
+	if (!order)
+		order = compare(ranked_path_cost(y), ranked_path_cost(x));
 	return order ? order : compare(x->number, y->number);
 }
 
@@ -53,6 +81,8 @@ static int costliest_first(const void *a, const void *b)
 {
 	const struct ranked_function *x = a, *y = b;
 	int order = compare(x->function->state, y->function->state);
+	if (!order)
+		order = compare(y->metered.value, x->metered.value);
 	if (!order)
 		order = compare(y->instructions, x->instructions);
 	if (!order)
@@ -85,7 +115,7 @@ static struct err *measure(struct ranked_function *r)
 	return NULL;
 }
 
-static struct err *list_paths(struct ranked_function *r)
+static struct err *list_paths(struct ranked_function *r, const struct path_metered *metered)
 {
 	const struct path_function *f = r->function;
 	struct numbering_path path = {0};
@@ -98,6 +128,8 @@ static struct err *list_paths(struct ranked_function *r)
 			continue;
 		struct ranked_path *p = &r->paths[r->path_count++];
 		*p = (struct ranked_path){.number = i, .count = f->counts[i]};
+		if (metered && metered->paths)
+			p->sampled = metered->paths[i];
 		e = numbering_decode(&f->numbering, i, &path);
 		for (size_t k = 0; k < path.count && !e; k++)
 			p->length += r->lengths[path.blocks[k]];
@@ -106,6 +138,14 @@ static struct err *list_paths(struct ranked_function *r)
 	if (r->path_count)
 		qsort(r->paths, r->path_count, sizeof *r->paths, by_cost);
 	return e;
+}
+
+static void add_metered(struct path_metered *to, const struct path_metered *more)
+{
+	to->samples += more->samples;
+	to->placed += more->placed;
+	to->sure += more->sure;
+	to->value += more->value;
 }
 
 static struct err *rank(struct ranking *all, const struct path_result *result,
@@ -119,12 +159,16 @@ static struct err *rank(struct ranking *all, const struct path_result *result,
 		all->refused++;
 		return NULL;
 	}
+	const struct path_metered *metered = path_function_metered(f, result->by);
+	if (metered)
+		add_metered(&r->metered, metered);
+	add_metered(&all->metered, &r->metered);
 	r->file = path_files_get(&all->files, f);
 	struct err *e = flow_check(f, result->forks, &r->flow);
 	if (!e)
 		e = measure(r);
 	if (!e)
-		e = list_paths(r);
+		e = list_paths(r, metered);
 	all->wrong += r->flow.problem_count > 0;
 	all->instructions += r->instructions;
 	return e;
@@ -134,6 +178,8 @@ struct err *ranking_make(const struct path_result *result, struct ranking *out)
 {
 	*out = (struct ranking){.functions = calloc(result->count + 1, sizeof *out->functions)};
 	struct err *e = out->functions ? NULL : err_new("out of memory");
+	if (result->by < result->metric_count)
+		out->metric = &result->metrics[result->by];
 	for (size_t i = 0; i < result->count && !e; i++)
 		e = rank(out, result, &result->functions[i]);
 	if (!e && out->count)

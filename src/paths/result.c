@@ -14,6 +14,9 @@ void path_function_free(struct path_function *f)
 	free(f->build_id);
 	free(f->lengths);
 	free(f->counts);
+	for (size_t i = 0; i < f->metered_count; i++)
+		free(f->metered[i].paths);
+	free(f->metered);
 	numbering_free(&f->numbering);
 	graph_free(&f->graph);
 	*f = (struct path_function){0};
@@ -23,8 +26,36 @@ void path_result_free(struct path_result *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		path_function_free(&r->functions[i]);
+	for (size_t i = 0; i < r->metric_count; i++) {
+		free(r->metrics[i].name);
+		free(r->metrics[i].unit);
+	}
 	free(r->functions);
 	*r = (struct path_result){0};
+}
+
+const struct path_metered *path_function_metered(const struct path_function *f, size_t metric)
+{
+	const struct path_metered *m = metric < f->metered_count ? &f->metered[metric] : NULL;
+	return m && m->samples ? m : NULL;
+}
+
+size_t path_result_metric(struct path_result *r, const char *name, const char *unit)
+{
+	size_t i = 0;
+	while (i < r->metric_count &&
+	       (strcmp(r->metrics[i].name, name) || strcmp(r->metrics[i].unit, unit)))
+		i++;
+	if (i < r->metric_count)
+		return i;
+	struct path_metric m = {strdup(name), strdup(unit)};
+	if (i == PATH_METRICS_MAX || !m.name || !m.unit) {
+		free(m.name);
+		free(m.unit);
+		return SIZE_MAX;
+	}
+	r->metrics[r->metric_count++] = m;
+	return i;
 }
 
 /* After functions have moved. */
@@ -93,12 +124,43 @@ static bool is_same(const struct path_function *x, const struct path_function *y
 	return true;
 }
 
+static void take_values(struct path_metered *to, struct path_metered *from, uint64_t path_count)
+{
+	to->samples += from->samples;
+	to->placed += from->placed;
+	to->sure += from->sure;
+	to->value += from->value;
+	if (!to->paths) {
+		to->paths = from->paths;
+		from->paths = NULL;
+	}
+	for (uint64_t i = 0; from->paths && i < path_count; i++) {
+		to->paths[i].value += from->paths[i].value;
+		to->paths[i].sure += from->paths[i].sure;
+	}
+}
+
+static void take_metered(struct path_function *to, struct path_function *from)
+{
+	if (to->metered_count < from->metered_count) {
+		struct path_metered *metered = to->metered;
+		size_t count = to->metered_count;
+		to->metered = from->metered;
+		to->metered_count = from->metered_count;
+		from->metered = metered;
+		from->metered_count = count;
+	}
+	for (size_t i = 0; i < from->metered_count; i++)
+		take_values(&to->metered[i], &from->metered[i], to->numbering.path_count);
+}
+
 static void take_counts(struct path_function *to, struct path_function *from)
 {
 	to->entries += from->entries;
 	to->unknown += from->unknown;
 	for (uint64_t i = 0; to->counts && from->counts && i < to->numbering.path_count; i++)
 		to->counts[i] += from->counts[i];
+	take_metered(to, from);
 	path_function_free(from);
 }
 

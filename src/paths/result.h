@@ -15,6 +15,27 @@ enum path_state {
 	PATH_REFUSED, /* it runs as it is; `reason` says why */
 };
 
+#define PATH_METRICS_MAX 16u /* of a result; of one run, fewer */
+
+struct path_metric { /* something that was sampled */
+	char *name, *unit;
+};
+
+struct path_value { /* of a path, in the metric's unit */
+	uint64_t value;
+	uint64_t
+		sure; /* of that: by samples that were on no other path. The rest was shared out (paths/spots.h) */
+};
+
+struct path_metered { /* of a function, without what it calls */
+	uint64_t samples;
+	uint64_t
+		placed; /* of these: on paths that were counted. The others were on paths that never ended, or are unknown */
+	uint64_t sure;  /* of these: on a path that is known */
+	uint64_t value; /* of all samples */
+	struct path_value *paths; /* numbering.path_count; NULL: no path has any */
+};
+
 struct path_function {
 	char *name;     /* as symbols have it, not demangled; "" if it has none */
 	char *module;   /* the path of its file */
@@ -32,6 +53,9 @@ struct path_function {
 	uint64_t *counts; /* how often each path was taken: numbering.path_count numbers */
 	uint64_t
 		unknown; /* paths that are not known: their sum was lost, as where a thread changes its stack */
+	struct path_metered
+		*metered; /* as the metrics of the result; those from metered_count on are 0 */
+	size_t metered_count;
 };
 
 struct path_result {
@@ -40,14 +64,22 @@ struct path_result {
 	/* Processes that were forked: each may have gone on with paths that its parent had begun. Such a path begins once,
 	   and ends in both. */
 	uint64_t forks;
+	struct path_metric metrics[PATH_METRICS_MAX];
+	size_t metric_count;
+	size_t by; /* that functions and paths are ordered by, if there is one */
 };
 
 /* Moves a function into the result: it takes all that is the function's, and frees it if there is no memory. Functions that are
    in the result may move meanwhile; their numberings stay those of their graphs. */
 struct err *path_result_add(struct path_result *result, struct path_function *function);
+/* Returns the index of a metric, which is added if it is not there; SIZE_MAX: there is no room, or no memory. */
+size_t path_result_metric(struct path_result *result, const char *name, const char *unit);
 /* Makes functions that are the same one: counted in several programs, with equal paths. */
 void path_result_join(struct path_result *result);
 /* Removes the functions whose `keep` is false; there is one for each. */
 void path_result_keep(struct path_result *result, const bool *keep);
+/* NULL: nothing was sampled of it. */
+const struct path_metered *path_function_metered(const struct path_function *function,
+						 size_t metric);
 void path_function_free(struct path_function *function);
 void path_result_free(struct path_result *result);

@@ -72,31 +72,60 @@ void show_way_json(const struct ranked_function *r, const struct numbering_path 
 	json_end_array(j);
 }
 
-static void put_path(const struct ranked_function *r, const struct ranked_path *p,
+/* Numbers by metric. `sure`: of the value. */
+static void put_values(const struct path_result *result, const struct path_function *f,
+		       uint64_t number, bool sure, struct json *j)
+{
+	json_begin_array(j);
+	for (size_t i = 0; i < result->metric_count; i++) {
+		const struct path_metered *m = path_function_metered(f, i);
+		const struct path_value *v = m && m->paths ? &m->paths[number] : NULL;
+		json_u64(j, !v ? 0 : sure ? v->sure : v->value);
+	}
+	json_end_array(j);
+}
+
+static void put_sampled(const struct ranking *ranking, const struct path_result *result,
+			const struct ranked_function *r, const struct ranked_path *p,
+			struct json *j)
+{
+	json_key(j, "metrics");
+	put_values(result, r->function, p->number, false, j);
+	if (!result->metric_count)
+		return;
+	json_key(j, "sure");
+	put_values(result, r->function, p->number, true, j);
+	json_put_string(
+		j, "kind",
+		path_heat_name(ranking_heat(ranking, p->sampled.value, ranked_path_cost(p))));
+}
+
+static void put_path(const struct ranking *ranking, const struct path_result *result,
+		     const struct ranked_function *r, const struct ranked_path *p,
 		     const struct numbering_path *path, struct json *j)
 {
 	json_begin_object(j);
 	json_put_u64(j, "id", p->number);
 	json_put_u64(j, "count", p->count);
 	json_put_u64(j, "instructions", p->length);
-	json_key(j, "metrics");
-	json_begin_array(j);
-	json_end_array(j);
+	put_sampled(ranking, result, r, p, j);
 	show_way_json(r, path, j);
 	json_end_object(j);
 }
 
-static struct err *put_paths(struct ranked_function *r, uint64_t limit, struct json *j)
+static struct err *put_paths(const struct ranking *ranking, const struct path_result *result,
+			     struct ranked_function *r, uint64_t limit, struct json *j)
 {
 	struct numbering_path path = {0};
 	struct err *e = NULL;
-	ranked_function_by_count(r);
+	if (!result->metric_count)
+		ranked_function_by_count(r);
 	json_key(j, "paths");
 	json_begin_array(j);
 	for (size_t i = 0; i < r->path_count && (!limit || i < limit) && !e; i++) {
 		e = numbering_decode(&r->function->numbering, r->paths[i].number, &path);
 		if (!e)
-			put_path(r, &r->paths[i], &path, j);
+			put_path(ranking, result, r, &r->paths[i], &path, j);
 	}
 	json_end_array(j);
 	numbering_path_free(&path);
@@ -116,7 +145,29 @@ static void put_problems(const struct ranked_function *r, struct json *j)
 	json_end_array(j);
 }
 
-static struct err *put_function(struct ranked_function *r, uint64_t limit, struct json *j)
+static void put_metered(const struct path_metered *m, struct json *j)
+{
+	json_put_u64(j, "samples", m ? m->samples : 0);
+	json_put_u64(j, "placed", m ? m->placed : 0);
+	json_put_u64(j, "sure", m ? m->sure : 0);
+	json_put_u64(j, "total", m ? m->value : 0);
+}
+
+static void put_metrics(const struct path_result *result, const struct path_function *f,
+			struct json *j)
+{
+	json_key(j, "metrics");
+	json_begin_array(j);
+	for (size_t i = 0; i < result->metric_count; i++) {
+		json_begin_object(j);
+		put_metered(path_function_metered(f, i), j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static struct err *put_function(const struct ranking *ranking, const struct path_result *result,
+				struct ranked_function *r, uint64_t limit, struct json *j)
 {
 	const struct path_function *f = r->function;
 	struct err *e = NULL;
@@ -135,11 +186,36 @@ static struct err *put_function(struct ranked_function *r, uint64_t limit, struc
 		json_put_u64(j, "instructions", r->instructions);
 		json_put_u64(j, "possible", f->numbering.path_count);
 		json_put_u64(j, "taken", r->flow.taken);
+		if (result->metric_count)
+			put_metrics(result, f, j);
 		put_edges(r, j);
-		e = put_paths(r, limit, j);
+		e = put_paths(ranking, result, r, limit, j);
 	}
 	json_end_object(j);
 	return e;
+}
+
+static void put_all_metrics(const struct path_result *result, struct json *j)
+{
+	json_key(j, "metrics");
+	json_begin_array(j);
+	for (size_t i = 0; i < result->metric_count; i++) {
+		struct path_metered all = {0};
+		for (size_t k = 0; k < result->count; k++) {
+			const struct path_metered *m = path_function_metered(&result->functions[k],
+									     i);
+			all.samples += m ? m->samples : 0;
+			all.placed += m ? m->placed : 0;
+			all.sure += m ? m->sure : 0;
+			all.value += m ? m->value : 0;
+		}
+		json_begin_object(j);
+		json_put_string(j, "name", result->metrics[i].name);
+		json_put_string(j, "unit", result->metrics[i].unit);
+		put_metered(&all, j);
+		json_end_object(j);
+	}
+	json_end_array(j);
 }
 
 struct err *path_show_json(const struct path_result *result, const struct path_show *show,
@@ -152,8 +228,10 @@ struct err *path_show_json(const struct path_result *result, const struct path_s
 	json_key(j, "functions");
 	json_begin_array(j);
 	for (size_t i = 0; i < ranking.count && !e; i++)
-		e = put_function(&ranking.functions[i], show->limit, j);
+		e = put_function(&ranking, result, &ranking.functions[i], show->limit, j);
 	json_end_array(j);
+	if (result->metric_count)
+		put_all_metrics(result, j);
 	json_key(j, "checks");
 	json_begin_object(j);
 	json_put_u64(j, "functions", ranking.count - ranking.refused);

@@ -7,15 +7,26 @@ struct buf;
 struct err;
 struct json;
 struct numbering_path;
+struct path_metric;
 struct ranked_function;
+struct ranking;
 
 /* Each appends a piece; numbers with a space before them. */
 void show_put_name(const char *name, struct buf *out); /* shortened */
 void show_put_count(struct buf *out, uint64_t count, int width);
 void show_put_share(struct buf *out, uint64_t part, uint64_t whole, int width);
 
+/* "41.3 ms", "1 234" */
+void show_put_value(struct buf *out, const struct path_metric *metric, uint64_t value, int width);
+
+/* Appends how sure it is on which paths the samples were; nothing if there is no metric. As many spaces as `name` is long come first. */
+void show_metric_summary(const struct ranking *ranking, const char *name, struct buf *out);
+/* Appends how much of the metric is on few paths, and in few functions. */
+void show_heat(const struct ranking *ranking, struct buf *out);
+
 /* Appends the paths of a function that was called, at most `limit` (0: all): how often each was taken, and how it goes. */
-struct err *show_paths(const struct ranked_function *function, uint64_t limit, struct buf *out);
+struct err *show_paths(const struct ranking *ranking, const struct ranked_function *function,
+		       uint64_t limit, struct buf *out);
 
 /* Puts how a path goes, as "blocks", "next" and "lines", into the object that is open. */
 void show_way_json(const struct ranked_function *function, const struct numbering_path *path,

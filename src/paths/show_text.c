@@ -31,6 +31,7 @@
 #define NAMES_OF_REASON 3u
 #define PROBLEMS_SHOWN 10u
 #define TOP 3u
+#define METRIC_COLUMNS 12
 
 /* ---- what is wrong ---- */
 
@@ -163,6 +164,7 @@ static struct err *put_summary(const struct path_result *result, const struct ra
 			   "ends twice\n",
 			   (int)strlen(show->name), "", result->forks,
 			   result->forks == 1 ? "" : "s");
+	show_metric_summary(r, show->name, out);
 	put_notes(show->notes, show->name, out);
 	return e;
 }
@@ -177,6 +179,16 @@ static void put_taken(const struct ranked_function *f, int width, struct buf *ou
 	buf_printf(out, " %*s", width, text);
 }
 
+/* The share of the first paths. */
+static void put_hottest(const struct ranking *r, const struct ranked_function *f, size_t count,
+			int width, struct buf *out)
+{
+	if (r->metric)
+		show_put_share(out, ranked_function_value(f, count), f->metered.value, width);
+	else
+		show_put_share(out, ranked_function_cost(f, count), f->instructions, width);
+}
+
 static void put_row(const struct ranking *r, const struct ranked_function *f, bool open,
 		    struct buf *out)
 {
@@ -185,9 +197,13 @@ static void put_row(const struct ranking *r, const struct ranked_function *f, bo
 		show_put_count(out, f->flow.open, 9);
 	show_put_count(out, f->instructions, 18);
 	show_put_share(out, f->instructions, r->instructions, 6);
+	if (r->metric) {
+		show_put_value(out, r->metric, f->metered.value, METRIC_COLUMNS);
+		show_put_share(out, f->metered.value, r->metered.value, 6);
+	}
 	put_taken(f, 14, out);
-	show_put_share(out, ranked_function_cost(f, 1), f->instructions, 8);
-	show_put_share(out, ranked_function_cost(f, TOP), f->instructions, 6);
+	put_hottest(r, f, 1, 8, out);
+	put_hottest(r, f, TOP, 6, out);
 	buf_puts(out, "  ");
 	show_put_name(f->name, out);
 	buf_puts(out, "\n");
@@ -211,8 +227,13 @@ static void put_table(const struct ranking *r, uint64_t limit, struct buf *out)
 	buf_printf(out, "\n %14s", "calls");
 	if (open)
 		buf_printf(out, " %9s", "open");
-	buf_printf(out, " %18s %6s %14s %8s %6s  %s\n", "instructions", "share", "paths", "hottest",
-		   "top 3", "function");
+	buf_printf(out, " %18s %6s", "instructions", "share");
+	if (r->metric) {
+		char name[METRIC_COLUMNS + 1];
+		snprintf(name, sizeof name, "%s", r->metric->name);
+		buf_printf(out, " %*s %6s", METRIC_COLUMNS, name, "share");
+	}
+	buf_printf(out, " %14s %8s %6s  %s\n", "paths", "hottest", "top 3", "function");
 	for (; shown < called && (!limit || shown < FUNCTIONS_LISTED); shown++)
 		put_row(r, &r->functions[shown], open, out);
 	if (shown < called)
@@ -249,10 +270,12 @@ struct err *path_show_text(const struct path_result *result, const struct path_s
 	struct err *e = begin(result, show, &r, out);
 	if (!e)
 		put_table(&r, show->limit, out);
+	if (!e)
+		show_heat(&r, out);
 	for (size_t i = 0; i < r.count && !e; i++) {
 		if (!r.functions[i].path_count || (show->limit && i == FUNCTIONS_DETAILED))
 			break;
-		e = show_paths(&r.functions[i], show->limit, out);
+		e = show_paths(&r, &r.functions[i], show->limit, out);
 	}
 	if (!e && out->failed)
 		e = err_new("out of memory");

@@ -21,6 +21,7 @@
 
 struct storing {
 	struct profile *profile;
+	const struct path_result *result;
 	struct path_files files;
 	const struct path_function *last; /* whose module has this number: */
 	uint32_t module;
@@ -76,6 +77,50 @@ static struct profile_path *list_paths(const struct path_function *f, size_t *co
 	return paths;
 }
 
+/* The paths that have any of a metric. False: there is no memory. */
+static bool list_sampled(const struct path_function *f, const struct path_metered *m,
+			 struct profile_sampled *out)
+{
+	size_t count = 0;
+	for (uint64_t i = 0; i < f->numbering.path_count && m->paths; i++)
+		count += m->paths[i].value > 0;
+	out->paths = calloc(count + 1, sizeof *out->paths);
+	for (uint64_t i = 0; i < f->numbering.path_count && m->paths && out->paths; i++)
+		if (m->paths[i].value)
+			out->paths[out->path_count++] = (struct profile_sampled_path){
+				i, m->paths[i].value, m->paths[i].sure};
+	return out->paths;
+}
+
+static bool store_sampled(const struct storing *s, const struct path_function *f,
+			  struct profile_counted *out)
+{
+	bool good = true;
+	out->sampled = calloc(f->metered_count + 1, sizeof *out->sampled);
+	/* Also those that have nothing here: so they stay in their order. */
+	for (size_t i = 0; i < f->metered_count && out->sampled && good; i++) {
+		const struct path_metered *m = &f->metered[i];
+		if (i >= s->result->metric_count || i == PROFILE_SAMPLED_MAX)
+			break;
+		struct profile_sampled *to = &out->sampled[out->sampled_count++];
+		*to = (struct profile_sampled){.metric = s->result->metrics[i].name,
+					       .unit = s->result->metrics[i].unit,
+					       .samples = m->samples,
+					       .placed = m->placed,
+					       .sure = m->sure,
+					       .value = m->value};
+		good = list_sampled(f, m, to);
+	}
+	return out->sampled && good;
+}
+
+static void free_sampled(struct profile_sampled *sampled, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(sampled[i].paths);
+	free(sampled);
+}
+
 static struct err *store_counted(struct storing *s, const struct path_function *f,
 				 struct profile_counted *out)
 {
@@ -85,7 +130,10 @@ static struct err *store_counted(struct storing *s, const struct path_function *
 	struct err *e = NULL;
 	if (lengths)
 		graph_bytes_put(f, lengths, &graph);
-	if (!lengths || !paths || graph.failed)
+	bool sampled = store_sampled(s, f, out);
+	struct profile_sampled *of_metrics = out->sampled;
+	const size_t metric_count = out->sampled_count;
+	if (!lengths || !paths || graph.failed || !sampled)
 		e = err_new("out of memory");
 	out->entries = f->entries;
 	out->unknown = f->unknown;
@@ -102,6 +150,7 @@ static struct err *store_counted(struct storing *s, const struct path_function *
 		e = profile_count_paths(s->profile, out);
 	free(lengths);
 	free(paths);
+	free_sampled(of_metrics, metric_count);
 	buf_free(&graph);
 	return e;
 }
@@ -119,7 +168,7 @@ static struct err *store_function(struct storing *s, const struct path_function 
 
 struct err *path_result_store(const struct path_result *result, struct profile *profile)
 {
-	struct storing s = {.profile = profile};
+	struct storing s = {.profile = profile, .result = result};
 	struct err *e = NULL;
 	for (size_t i = 0; i < result->count && !e; i++)
 		e = store_function(&s, &result->functions[i]);
@@ -152,9 +201,40 @@ static bool is_bearable(const struct path_function *f, const struct profile_coun
 	       spend(&left->counters, f->numbering.path_count);
 }
 
+static bool restore_metric(const struct profile_sampled *s, struct path_result *result,
+			   struct path_function *f)
+{
+	size_t metric = path_result_metric(result, s->metric, s->unit);
+	struct path_metered *m = metric < PATH_METRICS_MAX ? &f->metered[metric] : NULL;
+	if (!m)
+		return false;
+	*m = (struct path_metered){
+		.samples = s->samples, .placed = s->placed, .sure = s->sure, .value = s->value};
+	m->paths = calloc(f->numbering.path_count + 1, sizeof *m->paths);
+	for (size_t i = 0; i < s->path_count && m->paths; i++)
+		m->paths[s->paths[i].number] = (struct path_value){s->paths[i].value,
+								   s->paths[i].sure};
+	return m->paths;
+}
+
 /* False: it cannot be used. */
-static bool restore_counted(const struct profile_counted *c, struct budget *left,
-			    struct path_function *f)
+static bool restore_sampled(const struct profile_counted *c, struct path_result *result,
+			    struct budget *left, struct path_function *f)
+{
+	bool good = true;
+	if (!c->sampled_count)
+		return true;
+	f->metered = calloc(PATH_METRICS_MAX, sizeof *f->metered);
+	f->metered_count = f->metered ? PATH_METRICS_MAX : 0;
+	for (size_t i = 0; i < c->sampled_count && f->metered && good; i++)
+		good = spend(&left->counters, 2 * f->numbering.path_count) &&
+		       restore_metric(&c->sampled[i], result, f);
+	return f->metered && good;
+}
+
+/* False: it cannot be used. */
+static bool restore_counted(const struct profile_counted *c, struct path_result *result,
+			    struct budget *left, struct path_function *f)
 {
 	struct err *e = graph_bytes_read(c->graph, c->graph_size, f);
 	bool good = !e && is_bearable(f, c, left);
@@ -164,11 +244,12 @@ static bool restore_counted(const struct profile_counted *c, struct budget *left
 		f->counts[c->paths[i].number] = c->paths[i].count;
 	f->entries = c->entries;
 	f->unknown = c->unknown;
-	return f->counts;
+	return f->counts && restore_sampled(c, result, left, f);
 }
 
 static bool restore_function(const struct profile *p, const struct profile_counted *c,
-			     struct budget *left, struct path_function *f)
+			     struct path_result *result, struct budget *left,
+			     struct path_function *f)
 {
 	const struct profile_module *m = &p->modules[c->module];
 	bool refused = *c->reason;
@@ -179,7 +260,8 @@ static bool restore_function(const struct profile *p, const struct profile_count
 				    .address = c->address,
 				    .state = refused ? PATH_REFUSED : PATH_EXACT,
 				    .reason = refused ? c->reason : NULL};
-	return f->name && f->module && f->build_id && (refused || restore_counted(c, left, f));
+	return f->name && f->module && f->build_id &&
+	       (refused || restore_counted(c, result, left, f));
 }
 
 struct err *path_result_restore(const struct profile *p, struct path_result *out, size_t *left_out)
@@ -190,7 +272,7 @@ struct err *path_result_restore(const struct profile *p, struct path_result *out
 	*left_out = 0;
 	for (size_t i = 0; i < p->counted_count && !e; i++) {
 		struct path_function f;
-		if (restore_function(p, &p->counted[i], &left, &f)) {
+		if (restore_function(p, &p->counted[i], out, &left, &f)) {
 			e = path_result_add(out, &f);
 			continue;
 		}

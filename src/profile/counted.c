@@ -14,6 +14,7 @@
 #include "profile/decode.h"
 #include "profile/format.h"
 #include "profile/own.h"
+#include "profile/sampled.h"
 
 /* ---- the same function ---- */
 
@@ -57,13 +58,15 @@ static bool join_paths(struct profile_counted *into, const struct profile_counte
 
 static bool is_same(const struct profile_counted *x, const struct profile_counted *y)
 {
-	return !compare(x, y) && x->path_count + y->path_count <= PROFILE_PATH_MAX;
+	return !compare(x, y) && sampled_may_join(x, y) &&
+	       x->path_count + y->path_count <= PROFILE_PATH_MAX;
 }
 
 static void forget(struct profile_counted *f)
 {
 	free(f->graph);
 	free(f->paths);
+	sampled_free(f);
 }
 
 void own_free_counted(struct profile *p)
@@ -86,7 +89,7 @@ struct err *own_settle_counted(struct profile *p)
 		size_t paths = last ? last->path_count + f->path_count : 0;
 		if (e || !last || !is_same(last, f)) {
 			p->counted[kept++] = *f;
-		} else if (join_paths(last, f)) {
+		} else if (sampled_join(last, f) && join_paths(last, f)) {
 			p->own->path_sum -= paths - last->path_count;
 			last->entries = sum_add(last->entries, f->entries);
 			last->unknown = sum_add(last->unknown, f->unknown);
@@ -127,7 +130,7 @@ static bool is_good(const struct profile *p, const struct profile_counted *f)
 		    p->own->path_sum + f->path_count <= PROFILE_PATH_SUM_MAX;
 	for (size_t i = 0; i < f->path_count && good; i++)
 		good = f->paths[i].count && (!i || f->paths[i - 1].number < f->paths[i].number);
-	return good;
+	return good && sampled_is_good(f);
 }
 
 struct err *profile_count_paths(struct profile *p, const struct profile_counted *function)
@@ -137,7 +140,8 @@ struct err *profile_count_paths(struct profile *p, const struct profile_counted 
 		return err_new("the paths of '%s' cannot be stored", f.name ? f.name : "");
 	f.graph = malloc(f.graph_size + 1);
 	f.paths = calloc(f.path_count + 1, sizeof *f.paths);
-	if (!f.graph || !f.paths) {
+	bool sampled = sampled_copy(p, function, &f);
+	if (!f.graph || !f.paths || !sampled) {
 		forget(&f);
 		return err_new("out of memory");
 	}
@@ -169,22 +173,30 @@ static void put_function(struct buf *raw, const struct profile_counted *f)
 
 size_t counted_put(struct buf *raw, const struct profile_counted *functions, size_t count)
 {
-	struct buf rows = {0};
-	size_t n = 0;
+	struct buf rows = {0}, sampled = {0};
+	size_t n = 0, last = 0, sampled_rows = 0;
 	/* A row may be large: there is no other one with it then. */
 	while (n < count && n < FORMAT_ROWS && !rows.failed) {
-		size_t before = rows.size;
+		size_t before = rows.size, sampled_before = sampled.size;
 		put_function(&rows, &functions[n]);
-		if (n && rows.size > FORMAT_ROW_BYTES) {
+		size_t more = sampled_put(&sampled, &functions[n], n, &last);
+		if (n && rows.size + sampled.size > FORMAT_ROW_BYTES) {
 			rows.size = before;
+			sampled.size = sampled_before;
 			break;
 		}
+		sampled_rows += more;
 		n++;
 	}
 	format_put_number(raw, n);
 	buf_append(raw, buf_text(&rows), rows.size);
-	raw->failed |= rows.failed;
+	if (sampled_rows) {
+		format_put_number(raw, sampled_rows);
+		buf_append(raw, buf_text(&sampled), sampled.size);
+	}
+	raw->failed |= rows.failed || sampled.failed;
 	buf_free(&rows);
+	buf_free(&sampled);
 	return n;
 }
 
@@ -249,7 +261,9 @@ static void read_function(struct decoder *d, struct cursor *c)
 
 void counted_read(struct decoder *d, struct cursor *c)
 {
-	size_t count = cursor_rows(c, 8);
+	size_t count = cursor_rows(c, 8), first = d->p->counted_count;
 	for (size_t i = 0; i < count && !c->bad && !d->error; i++)
 		read_function(d, c);
+	if (!c->bad && !d->error && c->at < c->end)
+		sampled_read(d, c, first);
 }

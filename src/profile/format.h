@@ -16,7 +16,7 @@
 	"\x89"       \
 	"CLP\r\n\x1a\n"
 #define FORMAT_MAJOR 1
-#define FORMAT_MINOR 6
+#define FORMAT_MINOR 7
 #define FORMAT_HEADER_SIZE 24 /* magic, major and minor (16 bits), flags (32), checksum */
 
 #define FORMAT_SYNC \

@@ -160,6 +160,22 @@ struct profile_edge {
 struct profile_path {
 	uint64_t number, count; /* at least 1 */
 };
+struct profile_sampled_path {
+	uint64_t number, value;
+	uint64_t
+		sure; /* of the value: samples that were on this path for sure. The rest was shared out by counts */
+};
+struct profile_sampled { /* of a function, what was sampled meanwhile, without what it calls */
+	const char *metric, *unit;
+	uint64_t samples;
+	uint64_t placed;                    /* of these: on paths that were taken */
+	uint64_t sure;                      /* of these: on a path that is known */
+	uint64_t value;                     /* of all samples */
+	struct profile_sampled_path *paths; /* that have any, ascending by number */
+	size_t path_count;
+};
+#define PROFILE_SAMPLED_MAX 8u /* metrics of a function */
+
 struct profile_counted {
 	uint32_t module;
 	uint64_t address;   /* its entry, of the module */
@@ -172,6 +188,8 @@ struct profile_counted {
 	size_t graph_size;
 	struct profile_path *paths; /* those that were taken, ascending by number */
 	size_t path_count;
+	struct profile_sampled *sampled; /* each metric once */
+	size_t sampled_count;
 };
 
 /* Samples that are in no tree, by reason. */

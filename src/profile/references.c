@@ -7,6 +7,7 @@
 #include "base/sum.h"
 #include "profile/decode.h"
 #include "profile/own.h"
+#include "profile/sampled.h"
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -266,6 +267,7 @@ static void renumber_counted(struct decoder *d)
 		}
 		free(f.graph);
 		free(f.paths);
+		sampled_free(&f);
 		d->tables[FORMAT_PATHS].got--;
 		decode_complain(d, FORMAT_PATHS, "malformed");
 	}

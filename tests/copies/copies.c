@@ -2,8 +2,10 @@
 /*
  * copies make FILE BASE BIAS WORD ATOMICS OUT     writes the object OUT.so and, for counter.c, the plan OUT.plan
  * copies blocks FILE BASE BIAS WORD ATOMICS OUT   tells how often each block ran, by the counters in OUT.counts
+ * copies places FILE BASE BIAS WORD ATOMICS OUT   follows a run by what the emulator has written to OUT.steps (-d cpu), and checks what
+ *                                                 would be told of its paths (../path_places/check.h)
  *
- * Both say what is not counted, and why. Numbers are in hex, but for WORD and ATOMICS.
+ * All say what is not counted, and why. Numbers are in hex, but for WORD and ATOMICS.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +18,10 @@
 #include "image/image.h"
 #include "paths/choice.h"
 #include "paths/numbering.h"
+
+#include "../path_places/check.h"
+
+#define SP 31u
 
 static void must(struct err *e)
 {
@@ -93,13 +99,48 @@ static void tell(const struct path_module *m, const char *out)
 	free(words);
 }
 
+/* Registers, up to SP, which comes last. */
+static bool read_step(FILE *f, uint64_t *registers, uint64_t *pc)
+{
+	char word[64];
+	while (fscanf(f, "%63s", word) == 1) {
+		const char *value = strchr(word, '=');
+		uint64_t number = value ? strtoull(value + 1, NULL, 16) : 0;
+		unsigned long reg = word[0] == 'X' ? strtoul(word + 1, NULL, 10) : SP + 1;
+		if (reg < SP)
+			registers[reg] = number;
+		else if (!strncmp(word, "PC=", 3))
+			*pc = number;
+		else if (!strncmp(word, "SP=", 3)) {
+			registers[SP] = number;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void follow(const struct path_module *m, uint64_t bias, const char *out)
+{
+	struct check check = {.link_register = true};
+	uint64_t registers[SP + 1] = {0}, pc = 0;
+	struct path_spot spot;
+	size_t item;
+	FILE *f = open_out(out, ".steps", "r");
+	while (read_step(f, registers, &pc))
+		if (path_module_spot(m, pc - bias, registers, &item, &spot))
+			check_step(&check, &m->items[item], &spot, pc - bias, pc, registers[SP]);
+	fclose(f);
+	check_end(&check);
+}
+
 int main(int argc, char **argv)
 {
 	const struct path_choice choice = {0};
 	struct path_module_input input = {.choice = &choice, .name = "copies"};
 	struct path_module module = {0};
 	if (argc != 8) {
-		fprintf(stderr, "usage: copies make|blocks FILE BASE BIAS WORD ATOMICS OUT\n");
+		fprintf(stderr,
+			"usage: copies make|blocks|places FILE BASE BIAS WORD ATOMICS OUT\n");
 		return 2;
 	}
 	must(image_open(argv[2], &input.image));
@@ -114,6 +155,8 @@ int main(int argc, char **argv)
 			       module.items[i].name, module.items[i].reason);
 	if (!strcmp(argv[1], "make"))
 		make(&module, input.base, input.bias, argv[7]);
+	else if (!strcmp(argv[1], "places"))
+		follow(&module, input.bias, argv[7]);
 	else
 		tell(&module, argv[7]);
 	path_module_free(&module);

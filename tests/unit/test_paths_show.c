@@ -121,6 +121,76 @@ static void test_text(void **unused)
 	path_result_free(&r);
 }
 
+/* Each path has so much as its number says; one of the loop's has nearly all. */
+static void sample(struct path_function *f, uint64_t samples)
+{
+	f->metered = calloc(1, sizeof *f->metered);
+	f->metered_count = 1;
+	f->metered[0] = (struct path_metered){.samples = samples,
+					      .placed = samples - 1,
+					      .sure = samples / 2,
+					      .value = samples * 1000000};
+	f->metered[0].paths = calloc(f->numbering.path_count, sizeof *f->metered[0].paths);
+	uint64_t left = (samples - 1) * 1000000, last = 0;
+	for (uint64_t i = 0; i < f->numbering.path_count; i++) {
+		struct path_value *v = &f->metered[0].paths[i];
+		if (!f->counts[i])
+			continue;
+		*v = (struct path_value){1000000, 250000};
+		left -= 1000000;
+		last = i;
+	}
+	f->metered[0].paths[last].value += left;
+}
+
+static void test_metric(void **unused)
+{
+	(void)unused;
+	struct path_result r = example();
+	struct buf json = {0};
+	assert_int_equal(path_result_metric(&r, "cpu-clock", "ns"), 0);
+	for (size_t i = 0; i < r.count; i++)
+		if (r.functions[i].entries)
+			sample(&r.functions[i], r.functions[i].entries > 1 ? 2000 : 9);
+	check_text(
+		&r, &(struct path_show){3, "culprit: ", NULL},
+		"culprit: 3 functions counted, 2 of them called; 3 functions refused: 2 unresolved jump (parse, vm_run), 1 overlapping code (odd)\n"
+		"         cpu-clock: 2 009 samples in these functions, 50% on a path that is sure, 50% shared out by counts, <0.1% on paths without a count\n"
+		"\n"
+		"          calls      open       instructions  share    cpu-clock  share          paths  hottest  top 3  function\n"
+		"              4         1                100    93%       2.00 s   100%         5 of 8     100%   100%  shop::find\n"
+		"              1         0                  8   7.4%      9.00 ms   0.4%         1 of 1      89%    89%  once\n"
+		"\n"
+		" hot: paths, and functions, with at least 1% of cpu-clock\n"
+		"            paths  instructions   cpu-clock   functions  paths each   cpu-clock\n"
+		" dense          1           11%         99%           1         5.0        100%\n"
+		" sparse         0            0%          0%           0         0.0          0%\n"
+		" cold           5           89%        0.6%           1         1.0        0.4%\n"
+		"\n"
+		" shop::find (app): 4 calls, 1 not seen to end\n"
+		"          count  share  length    cpu-clock  share   sure         path\n"
+		"              1    12%      12       2.00 s   100%  <0.1% dense   loop 0x10: 0x10 -> 0x30 -> 0x40, goes round\n"
+		"              2    40%      20      1.00 ms  <0.1%    25%         0x0 -> 0x10 -> 0x20 -> 0x40 -> 0x50, returns\n"
+		"              1    16%      16      1.00 ms  <0.1%    25%         0x0 -> 0x10 -> 0x20 -> 0x40, goes round loop 0x10\n"
+		"                   32%              2.00 ms   0.1%                2 more paths\n"
+		"\n"
+		" once (app): 1 call\n"
+		"          count  share  length    cpu-clock  share   sure         path\n"
+		"              1   100%       8      8.00 ms    89%   3.1%         0x0 -> 0x10, returns\n");
+	struct json j = json_to_buf(&json);
+	json_begin_object(&j);
+	assert_null(path_show_json(&r, &(struct path_show){.limit = 1}, &j));
+	json_end_object(&j);
+	assert_non_null(strstr(
+		buf_text(&json),
+		"\"metrics\":[{\"name\":\"cpu-clock\",\"unit\":\"ns\",\"samples\":2009,\"placed\":2007,"
+		"\"sure\":1004,\"total\":2009000000}]"));
+	assert_non_null(strstr(buf_text(&json), "\"metrics\":[1995000000],\"sure\":[250000],"
+						"\"kind\":\"dense\""));
+	buf_free(&json);
+	path_result_free(&r);
+}
+
 /* What does not add up comes first. */
 static void test_problems(void **unused)
 {
@@ -362,10 +432,11 @@ static void test_functions(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),    cmocka_unit_test(test_problems),
-		cmocka_unit_test(test_nothing), cmocka_unit_test(test_json),
-		cmocka_unit_test(test_lines),   cmocka_unit_test(test_real_lines),
-		cmocka_unit_test(test_modules), cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_text),       cmocka_unit_test(test_metric),
+		cmocka_unit_test(test_problems),   cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_json),       cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_real_lines), cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_functions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

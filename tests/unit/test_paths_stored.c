@@ -12,6 +12,7 @@
 #include "path_walker.h"
 #include "paths/graph_bytes.h"
 #include "paths/show.h"
+#include "paths/spots.h"
 #include "paths/stored.h"
 #include "profile/format.h"
 #include "profile/profile.h"
@@ -93,13 +94,35 @@ static struct path_function refused(const char *name, uint64_t address)
 				      .reason = "a jump that is \"not\" known"};
 }
 
+/* Samples at places that need not be where a path comes by. */
+static void sample_by_chance(struct path_function *f, uint32_t metrics)
+{
+	struct path_spots spots = {0};
+	for (unsigned k = metrics ? by_chance(40) : 0; k; k--) {
+		struct path_spot spot = {.block = by_chance(BLOCKS_MAX)};
+		if (by_chance(3))
+			spot = (struct path_spot){by_chance((uint32_t)f->numbering.path_count),
+						  1 + by_chance(9), 0};
+		f->numbering.graph = &f->graph;
+		assert_true(path_spots_add(&spots, &spot, by_chance(metrics), 1000));
+	}
+	good(path_spots_give(&spots, metrics, f));
+	path_spots_free(&spots);
+}
+
 /* Functions at addresses of their own, ascending. */
 static struct path_result result_by_chance(void)
 {
 	struct path_result r = {.forks = by_chance(3)};
+	uint32_t metrics = by_chance(3);
+	for (uint32_t i = 0; i < metrics; i++)
+		assert_int_equal(path_result_metric(&r, i ? "misses" : "cpu-clock", i ? "" : "ns"),
+				 i);
 	for (uint64_t i = 1 + by_chance(6); i; i--) {
 		struct path_function f = by_chance(5) ? function_by_chance(i << 40)
 						      : refused("g", i);
+		if (f.state == PATH_EXACT)
+			sample_by_chance(&f, metrics);
 		good(path_result_add(&r, &f));
 	}
 	path_result_join(&r);
@@ -174,6 +197,25 @@ static void same_function(const struct path_function *x, const struct path_funct
 	assert_memory_equal(x->counts, y->counts, x->numbering.path_count * sizeof *x->counts);
 }
 
+/* `times`: how often the second has what the first has. */
+static void same_samples(const struct path_function *x, const struct path_function *y,
+			 uint64_t times)
+{
+	for (size_t i = 0; i < PATH_METRICS_MAX; i++) {
+		const struct path_metered *a = path_function_metered(x, i),
+					  *b = path_function_metered(y, i);
+		assert_true(!a == !b);
+		if (!a)
+			continue;
+		assert_true(b->samples == times * a->samples && b->placed == times * a->placed &&
+			    b->sure == times * a->sure && b->value == times * a->value);
+		for (uint64_t k = 0; k < x->numbering.path_count; k++) {
+			assert_int_equal(b->paths[k].value, times * a->paths[k].value);
+			assert_int_equal(b->paths[k].sure, times * a->paths[k].sure);
+		}
+	}
+}
+
 static char *text_of(const struct path_result *r)
 {
 	struct buf out = {0};
@@ -184,6 +226,14 @@ static char *text_of(const struct path_result *r)
 	good(path_show_json(r, &show, &j));
 	json_end_object(&j);
 	return buf_take(&out);
+}
+
+static void forget_metrics(struct path_result *r)
+{
+	for (; r->metric_count; r->metric_count--) {
+		free(r->metrics[r->metric_count - 1].name);
+		free(r->metrics[r->metric_count - 1].unit);
+	}
 }
 
 static void what_is_read_is_what_was_written(void **unused)
@@ -198,8 +248,14 @@ static void what_is_read_is_what_was_written(void **unused)
 		assert_int_equal(left_out, 0);
 		assert_int_equal(again.count, r.count);
 		assert_int_equal(again.forks, r.forks);
-		for (size_t i = 0; i < r.count; i++)
+		for (size_t i = 0; i < r.count; i++) {
 			same_function(&r.functions[i], &again.functions[i]);
+			same_samples(&r.functions[i], &again.functions[i], 1);
+		}
+		for (size_t i = 0; i < again.metric_count; i++)
+			assert_string_equal(again.metrics[i].name, r.metrics[i].name);
+		if (!again.metric_count) /* nothing was sampled */
+			forget_metrics(&r);
 		char *before = text_of(&r), *after = text_of(&again);
 		assert_string_equal(before, after);
 		free(before);
@@ -229,6 +285,7 @@ static void equal_functions_add_up(void **unused)
 			assert_true(y->entries == 2 * x->entries && y->unknown == 2 * x->unknown);
 			for (uint64_t k = 0; x->counts && k < x->numbering.path_count; k++)
 				assert_int_equal(y->counts[k], 2 * x->counts[k]);
+			same_samples(x, y, 2);
 		}
 		path_result_free(&r);
 		path_result_free(&again);

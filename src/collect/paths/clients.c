@@ -112,6 +112,8 @@ static void finish(struct counting_work *work, struct client *client)
 {
 	struct program *p = client->program;
 	p->face.changed = change_code(work, client);
+	if (p->face.changed)
+		meter_begin(work, p);
 	let_go(work, client, p->face.changed);
 }
 

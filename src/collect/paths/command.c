@@ -2,6 +2,7 @@
 #include "collect/paths/counting.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "safe/banks.h"
 
 #define TICK_MS 200
-#define CLIENTS_FROM 3 /* in the list for poll */
+#define CLIENTS_FROM 4 /* in the list for poll */
 
 static bool any(const char *name)
 {
@@ -52,6 +53,7 @@ static void attend(struct counting_work *work, const struct pollfd *ready, struc
 	if (ready[1].revents)
 		clients_accept(work);
 	clients_end_silent(work);
+	meter_read(work);
 	programs_read(work, false);
 }
 
@@ -65,6 +67,7 @@ static bool turn(struct counting_work *work)
 		bool room = work->client_count < CLIENTS_MAX;
 		ready[1] = (struct pollfd){.fd = room ? work->door.listener : -1, .events = POLLIN};
 		ready[2] = (struct pollfd){.fd = work->making.bell, .events = POLLIN};
+		ready[3] = (struct pollfd){.fd = meter_fd(work), .events = POLLIN};
 		size_t count = list_clients(work, ready + CLIENTS_FROM, of);
 		int got = poll(ready, CLIENTS_FROM + count, TICK_MS);
 		target_handle(&work->target);
@@ -101,6 +104,8 @@ static struct err *open_door(struct counting_work *work)
 	struct err *e = agent_path_find(COUNTING_LIBRARY, work->counting->libdir, library);
 	if (!e)
 		e = door_open(&work->door, &door_for_counters, library);
+	if (!e)
+		e = meter_open(work);
 	return e ? e : making_open(work);
 }
 
@@ -137,6 +142,9 @@ static void end(struct counting_work *work)
 	while (work->clients)
 		client_end(work, work->clients);
 	programs_read(work, true);
+	if (meter_lost(work))
+		buf_printf(&work->counting->notes, "%" PRIu64 " samples were lost\n",
+			   meter_lost(work));
 	work->counting->status = work->target.status;
 }
 
@@ -169,6 +177,7 @@ void counting_free(struct counting *c)
 	struct counting_work *work = c->work;
 	if (work) {
 		making_close(work);
+		meter_close(work);
 		door_close(&work->door);
 		if (work->prepared)
 			target_release(&work->target);

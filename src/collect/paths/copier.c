@@ -29,7 +29,8 @@ struct made_module {
 	char *path;
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct path_module module;
-	size_t object;      /* of the plan; NO_OBJECT: there is none */
+	struct path_spots *spots; /* by function of that: its samples; NULL: there are none */
+	size_t object;            /* of the plan; NO_OBJECT: there is none */
 	size_t first_patch; /* the same: of those functions that are counted, in their order */
 	uint64_t bias;
 };
@@ -45,6 +46,7 @@ struct copier {
 	struct copier_options options;
 	struct made **all;
 	size_t count, room;
+	bool failed; /* there was no memory for a sample */
 };
 
 struct err *copier_open(const struct copier_options *options, struct copier **out)
@@ -60,6 +62,9 @@ static void made_free(struct made *made)
 {
 	for (size_t i = 0; i < made->count; i++) {
 		free(made->modules[i].path);
+		for (size_t k = 0; made->modules[i].spots && k < made->modules[i].module.count; k++)
+			path_spots_free(&made->modules[i].spots[k]);
+		free(made->modules[i].spots);
 		path_module_free(&made->modules[i].module);
 	}
 	free(made->modules);
@@ -269,6 +274,41 @@ struct err *copier_make(void *context, struct counting_program *program, struct 
 	return e;
 }
 
+/* ---- samples ---- */
+
+static bool add_sample(struct made_module *m, size_t item, const struct path_spot *spot,
+		       size_t event, uint64_t value)
+{
+	if (!m->spots)
+		m->spots = calloc(m->module.count, sizeof *m->spots);
+	return m->spots && path_spots_add(&m->spots[item], spot, (uint32_t)event, value);
+}
+
+bool copier_find(const struct counting_program *program, uint64_t pc, const uint64_t *registers,
+		 struct copier_place *out)
+{
+	const struct made *made = program->made;
+	for (out->module = 0; made && out->module < made->count; out->module++) {
+		const struct made_module *m = &made->modules[out->module];
+		if (!path_module_spot(&m->module, pc - m->bias, registers, &out->index, &out->spot))
+			continue;
+		out->function = &m->module.items[out->index];
+		return true;
+	}
+	return false;
+}
+
+void copier_sample(void *context, struct counting_program *program, size_t event, uint64_t pc,
+		   const uint64_t *registers, uint64_t value)
+{
+	struct copier *copier = context;
+	struct made *made = program->made;
+	struct copier_place at;
+	if (copier_find(program, pc, registers, &at) &&
+	    !add_sample(&made->modules[at.module], at.index, &at.spot, event, value))
+		copier->failed = true;
+}
+
 /* ---- what was counted ---- */
 
 static bool is_unchanged(const struct counting_program *program, size_t patch)
@@ -311,9 +351,11 @@ static bool take_counts(const uint64_t *words, struct path_item *item, struct pa
 	return true;
 }
 
-static struct err *collect_item(const struct counting_program *program, const struct made_module *m,
-				struct path_item *item, size_t patch, struct path_result *out)
+static struct err *collect_item(const struct copier *copier, const struct counting_program *program,
+				const struct made_module *m, size_t index, size_t patch,
+				struct path_result *out)
 {
+	struct path_item *item = &m->module.items[index];
 	struct path_function f = {.name = strdup(item->name),
 				  .module = strdup(m->path),
 				  .build_id = strdup(m->build_id),
@@ -323,21 +365,26 @@ static struct err *collect_item(const struct counting_program *program, const st
 	bool good = f.name && f.module && f.build_id;
 	if (good && f.state == PATH_EXACT)
 		good = take_counts(program->counts + item->first_word, item, &f);
-	if (!good) {
-		path_function_free(&f);
-		return err_new("out of memory");
+	struct err *e = good ? NULL : err_new("out of memory");
+	if (!e && m->spots && f.state == PATH_EXACT) {
+		f.numbering.graph = &f.graph;
+		e = path_spots_give(&m->spots[index], (uint32_t)copier->options.metric_count, &f);
 	}
-	return path_result_add(out, &f);
+	if (!e)
+		return path_result_add(out, &f);
+	path_function_free(&f);
+	return e;
 }
 
-static struct err *collect_module(const struct counting_program *program, struct made_module *m,
+static struct err *collect_module(const struct copier *copier,
+				  const struct counting_program *program, struct made_module *m,
 				  struct path_result *out)
 {
 	struct err *e = NULL;
 	size_t patch = m->first_patch;
 	for (size_t i = 0; i < m->module.count && !e; i++) {
 		bool counted = !m->module.items[i].reason;
-		e = collect_item(program, m, &m->module.items[i], patch, out);
+		e = collect_item(copier, program, m, i, patch, out);
 		patch += counted;
 	}
 	return e;
@@ -347,10 +394,9 @@ struct err *copier_collect(struct copier *copier, const struct counting_program 
 			   struct path_result *out)
 {
 	struct made *made = program->made;
-	struct err *e = NULL;
-	(void)copier;
+	struct err *e = copier->failed ? err_new("out of memory") : NULL;
 	for (size_t i = 0; made && i < made->count && !e; i++)
-		e = collect_module(program, &made->modules[i], out);
+		e = collect_module(copier, program, &made->modules[i], out);
 	if (made && program->counts)
 		out->forks += program->forks;
 	return e;

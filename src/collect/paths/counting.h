@@ -26,6 +26,7 @@
 
 struct counting_work;
 struct err;
+struct recording_event;
 
 #define COUNTING_LIBRARY "libculprit-paths.so"
 #define COUNTING_PATCH 16u
@@ -82,6 +83,12 @@ struct counting {
 	/* What a program has counted is known, and it counts no more. Called by the thread that runs counting_run. When it has
 	   returned, the counts are freed. NULL: they are kept. */
 	void (*ended)(void *context, struct counting_program *program);
+	/* What is sampled of programs (event_parse); none: nothing. For each sample in user code, the PC, the registers by the numbers of
+	   isa/insn.h, and how much of the event it stands for. Called before `ended`. */
+	const struct recording_event *events;
+	size_t event_count;
+	void (*sampled)(void *context, struct counting_program *program, size_t event, uint64_t pc,
+			const uint64_t *registers, uint64_t value);
 	void *context;
 	bool emulated; /* the command is an emulator, which has threads of its own */
 	struct counting_program **programs; /* all that came, in the order of their beginning */

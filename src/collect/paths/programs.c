@@ -292,6 +292,8 @@ static void tell(struct counting_work *work, const struct program *p)
 static void read_program(struct counting_work *work, struct program *p)
 {
 	struct counting *c = work->counting;
+	meter_read(work);
+	meter_end(work, p);
 	if (!sum(p))
 		program_note(work, p, "no memory for what it counted");
 	p->face.forks = read_header(p, offsetof(struct banks_header, forks));

@@ -8,6 +8,7 @@
  *    making.c     has copies made, by a thread of its own: so we hear of signals meanwhile
  *    programs.c   the files and the memory of a program; what was counted
  *    change.c     writes the jumps into a process
+ *    meter.c   samples of the programs
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,11 +56,14 @@ struct making {
 	int bell; /* an eventfd that is readable if there are done ones; -1: none */
 };
 
+struct meter;
+
 struct counting_work {
 	struct counting *counting;
 	struct target target;
 	struct door door;
 	struct making making;
+	struct meter *meter; /* NULL: nothing is sampled */
 	struct client *clients;
 	size_t client_count;
 	unsigned program_count;
@@ -110,3 +114,17 @@ void program_free(struct program *program);
 
 /* Writes the jumps. Returns whether any was written. */
 bool change_code(struct counting_work *work, struct client *client);
+
+/* ---- meter.c: all of it does nothing if nothing is sampled ---- */
+
+struct err *meter_open(struct counting_work *work);
+void meter_close(struct counting_work *work);
+/* Readable if there is much to read; -1: none. */
+int meter_fd(const struct counting_work *work);
+/* From now on, the program and all processes that are forked from it are sampled. */
+void meter_begin(struct counting_work *work, struct program *program);
+void meter_end(struct counting_work *work, const struct program *program);
+/* Hands over the samples that have come. */
+void meter_read(struct counting_work *work);
+/* How many samples had no room. */
+uint64_t meter_lost(const struct counting_work *work);

@@ -86,15 +86,22 @@ static bool has_name(const struct files *files, uint64_t name)
 	return false;
 }
 
-/* The only file that is like `wanted` and that the other side has not; NULL: there is none, or there are several. */
+enum likeness { LIKE_FAMILY, LIKE_PROGRAM, LIKE_ANY };
+
+static bool is_like(const struct file *f, enum likeness like, const struct file *wanted)
+{
+	return like == LIKE_ANY ||
+	       (like == LIKE_FAMILY ? f->family == wanted->family : !f->is_library);
+}
+
+/* The only such file of a side that the other side has not; NULL: there is none, or there are several. `wanted` is for LIKE_FAMILY. */
 static struct file *only_one(const struct files *files, const struct files *others,
-			     const struct file *wanted)
+			     enum likeness like, const struct file *wanted)
 {
 	struct file *found = NULL;
 	for (size_t i = 0; i < files->count; i++) {
 		struct file *f = &files->all[i];
-		bool like = wanted ? f->family == wanted->family : !f->is_library;
-		if (!like || has_name(others, f->name))
+		if (!is_like(f, like, wanted) || has_name(others, f->name))
 			continue;
 		if (found)
 			return NULL;
@@ -103,19 +110,21 @@ static struct file *only_one(const struct files *files, const struct files *othe
 	return found;
 }
 
-static void match_files(struct files *old, struct files *new)
+static void match_only(struct files *old, const struct files *new, enum likeness like,
+		       const struct file *wanted)
 {
-	for (size_t i = 0; i < old->count; i++) {
-		struct file *f = &old->all[i];
-		if (has_name(new, f->name) || only_one(old, new, f) != f)
-			continue;
-		const struct file *other = only_one(new, old, f);
-		f->same = other ? other->name : f->name;
-	}
-	struct file *program = only_one(old, new, NULL);
-	const struct file *other = only_one(new, old, NULL);
-	if (program && other)
-		program->same = other->name;
+	struct file *f = only_one(old, new, like, wanted);
+	const struct file *other = only_one(new, old, like, wanted);
+	if (f && other && f->same == f->name)
+		f->same = other->name;
+}
+
+static void match_files(struct files *old, const struct files *new)
+{
+	for (size_t i = 0; i < old->count; i++)
+		match_only(old, new, LIKE_FAMILY, &old->all[i]);
+	match_only(old, new, LIKE_PROGRAM, NULL);
+	match_only(old, new, LIKE_ANY, NULL);
 }
 
 /* ---- functions ---- */

@@ -9,7 +9,8 @@
  *    3. the same shape, if as many have it on each side
  *    4. the same two neighbours, if they have no name, and nothing else is between these
  *
- * in files of the same name, or of the same one but for the numbers of a version; or in the two programs.
+ * in files of the same name, or of the same one but for the numbers of a version; or in the two programs, or in the only files that
+ * the other side has not.
  */
 #include <stddef.h>
 #include <stdint.h>

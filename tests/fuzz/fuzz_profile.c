@@ -3,7 +3,7 @@
  * Profiles. After a first byte that is even the rest is a file. After an odd
  * one it is a list of sections (type, flags, two bytes of length, contents), of
  * which a file with right checksums is made, so that what is inside is reached.
- * What can be read is written, read again and must be the same. Paths that were counted are told.
+ * What can be read is written, read again and must be the same. Paths that were counted are told, and compared with themselves.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -12,6 +12,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "compare/block_pairs.h"
+#include "compare/path_diff.h"
 #include "paths/flow_check.h"
 #include "paths/result.h"
 #include "paths/stored.h"
@@ -143,6 +145,47 @@ static void tell_paths(const struct path_function *f, struct buf *out)
 	ways_close(&ways);
 }
 
+#define COMPARED 300u /* blocks */
+
+/* Any two functions can be compared. */
+static void compare_blocks(const struct ranked_function *x, const struct ranked_function *y)
+{
+	const struct graph *g = &x->function->graph, *h = &y->function->graph;
+	struct block_pairs pairs;
+	if (g->block_count > COMPARED || h->block_count > COMPARED)
+		return;
+	assert(!block_pairs_find(&(struct block_side){g, x->lengths, NULL},
+				 &(struct block_side){h, y->lengths, NULL}, &pairs));
+	for (uint32_t i = 0; i < g->block_count; i++)
+		assert(pairs.to_new[i] == BLOCK_ALONE ||
+		       (pairs.to_new[i] < h->block_count && pairs.to_old[pairs.to_new[i]] == i));
+	block_pairs_free(&pairs);
+}
+
+/* Each path is in one row, on both sides. */
+static void compare_all(const struct path_result *r)
+{
+	const struct path_diff_options options = {.fail_above = -1};
+	struct ranking ranking;
+	struct path_diff diff;
+	uint64_t rows = 0, paths = 0;
+	for (size_t i = 0; i < r->count; i++) /* no file of this machine is meant */
+		r->functions[i].module[0] = r->functions[i].build_id[0] = 0;
+	assert(!ranking_make(r, &ranking));
+	assert(!path_diff_make(&ranking, &ranking, &options, &diff));
+	for (size_t i = 0; i < diff.count; i++)
+		for (size_t k = 0; k < diff.functions[i].count; k++)
+			rows += diff.functions[i].rows[k].old.paths +
+				diff.functions[i].rows[k].new.paths;
+	for (size_t i = 0; i < ranking.count - ranking.refused; i++)
+		paths += ranking.functions[i].path_count;
+	assert(rows == 2 * paths);
+	for (size_t i = 1; i < ranking.count - ranking.refused; i++)
+		compare_blocks(&ranking.functions[i - 1], &ranking.functions[i]);
+	path_diff_free(&diff);
+	ranking_free(&ranking);
+}
+
 static void check_paths(const struct profile *p)
 {
 	struct path_result r;
@@ -160,6 +203,7 @@ static void check_paths(const struct profile *p)
 		flow_counts_free(&counts);
 		tell_paths(&r.functions[i], &out);
 	}
+	compare_all(&r);
 	path_result_free(&r);
 	buf_free(&out);
 }

@@ -269,6 +269,51 @@ static void test_nameless(void **unused)
 	close_sides(&s);
 }
 
+static void add_in(struct path_result *r, const char *module, const char *name,
+		   const struct made *m)
+{
+	add(r, name, m, 0x1000, 5);
+	free(r->functions[r->count - 1].module);
+	r->functions[r->count - 1].module = strdup(module);
+}
+
+/* How many functions both sides have, if each has one "f" in each of these files. */
+static size_t count_matched(const char *const *old, const char *const *new, const struct made *m)
+{
+	struct sides s = {0};
+	size_t matched = 0;
+	for (; *old; old++)
+		add_in(&s.old, *old, "f", m);
+	for (; *new; new ++)
+		add_in(&s.new, *new, "f", m);
+	compare(&s);
+	for (size_t i = 0; i < s.diff.count; i++)
+		matched += s.diff.functions[i].old && s.diff.functions[i].new;
+	close_sides(&s);
+	return matched;
+}
+
+#define FILES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_files(void **unused)
+{
+	(void)unused;
+	struct made m = make();
+	assert_int_equal(
+		count_matched(FILES("/a/app", "/a/libx.so.1"), FILES("/b/app", "/b/libx.so.1"), &m),
+		2);
+	assert_int_equal(count_matched(FILES("/a/app", "/a/libx.so.1.2"),
+				       FILES("/b/tool", "/b/libx.so.1.3"), &m),
+			 2);
+	assert_int_equal(count_matched(FILES("/a/app", "/a/libc.so.6"),
+				       FILES("/b/libapp.so", "/b/libc.so.6"), &m),
+			 2);
+	assert_int_equal(
+		count_matched(FILES("/a/libx.so.1", "/a/libx.so.2"), FILES("/b/libx.so.3"), &m), 0);
+	assert_int_equal(count_matched(FILES("/a/one", "/a/two"), FILES("/b/three", "/b/four"), &m),
+			 0);
+}
+
 static void test_nothing(void **unused)
 {
 	(void)unused;
@@ -283,7 +328,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moved),     cmocka_unit_test(test_inserted),
 		cmocka_unit_test(test_strangers), cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_nameless),  cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_nameless),  cmocka_unit_test(test_files),
+		cmocka_unit_test(test_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

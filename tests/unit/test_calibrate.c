@@ -59,7 +59,7 @@ static void half_a_file_is_none(void **state)
 		free(cut);
 	}
 	assert_false(calibrate_read(
-		"calibration 1\ncpu 0x41:0xd40:r1p1\nclock x\nproblem \nhz nan\n", c.cpu, &back));
+		"calibration 2\ncpu 0x41:0xd40:r1p1\nclock x\nproblem \nhz nan\n", c.cpu, &back));
 	buf_free(&text);
 }
 

@@ -8,7 +8,8 @@
  * on, and we do so when we detach. No ptrace option is set. So if we die, the kernel detaches, and nothing
  * changes for the process.
  *
- * All known threads are stopped before the list of threads is read again. If such a reading finds no new
+ * All threads of the list are seized before the first of them is interrupted: that takes as long as all else, and they go
+ * on meanwhile. All known threads are stopped before the list is read again. If such a reading finds no new
  * thread, no running thread is left that could start one.
  */
 #include "process/remote.h"
@@ -68,8 +69,8 @@ static struct remote_thread *add_thread(struct remote *r, pid_t tid, size_t *cap
 	return t;
 }
 
-/* Asks a thread to stop, and does not wait for it. */
-static struct err *seize(struct remote *r, struct remote_thread *t)
+/* The thread goes on until it is interrupted. */
+static struct err *seize(const struct remote *r, struct remote_thread *t)
 {
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, NULL)) {
 		struct process_status s;
@@ -80,11 +81,18 @@ static struct err *seize(struct remote *r, struct remote_thread *t)
 		return errno == EPERM ? process_forbidden(r->pid, t->tid)
 				      : err_errno("cannot attach to thread %d", (int)t->tid);
 	}
+	t->held = true;
+	return NULL;
+}
+
+/* Asks those to stop that are new, and does not wait for them. */
+static void interrupt(struct remote *r, size_t first)
+{
 	if (!r->stopped_ns)
 		r->stopped_ns = now_ns();
-	t->held = true;
-	ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL); /* fails if it is gone; waitpid tells */
-	return NULL;
+	for (size_t i = first; i < r->thread_count; i++)
+		if (r->threads[i].held) /* fails if it is gone; waitpid tells */
+			ptrace(PTRACE_INTERRUPT, r->threads[i].tid, NULL, NULL);
 }
 
 /* True if the thread has stopped or ended. */
@@ -141,6 +149,7 @@ static struct err *stop_round(struct remote *r, pid_t only, uint64_t patience, s
 		e = t ? seize(r, t) : err_new("out of memory");
 	}
 	free(tids);
+	interrupt(r, before);
 	uint64_t start = now_ns();
 	for (size_t i = before; i < r->thread_count; i++)
 		if (r->threads[i].held)

@@ -5,7 +5,7 @@
  *    a child process      its tracees are let go when it ends, also if it is killed
  *    /proc/PID/task       which threads wait in which system calls
  *    all threads stop     one that cannot be stopped: it sleeps in the kernel. Its child may run in the same memory
- *                         (vfork). So nothing is changed, and it is tried again
+ *                         (vfork). So nothing is changed, and it is tried again; also if it takes too long
  *    system calls         that would end with EINTR because of this begin again
  *    their PCs            from the registers, and from the frames of signals on their stacks
  *    writes, one by one   threads are moved away from where one goes, and then it is done, and read again
@@ -45,12 +45,18 @@
 #define PATIENCE_NS 3000000000ull
 #define PAUSE_NS 1000000 /* between tries, at first */
 #define PAUSE_MAX_NS 64000000
+/* The process goes on if not all threads stop in this time: a busy machine does not let them come so far. After STRICT_NS, it is
+   twice as long at each attempt. */
+#define STOP_NS 1000000u
+#define STOP_THREAD_NS 25000u /* more for each thread */
+#define STRICT_NS 1500000000u
+#define LENIENCY_MAX 10u
 #define STACK_MAX (16u << 20) /* bytes of a stack that are looked at */
 #define PIECE 65536u
 #define STACKS 8u /* of a thread */
 
 /* How long the process stands still beyond what it takes to stop it; so many writes are done nevertheless. */
-#define WRITES_NS 2000000u
+#define WRITES_NS 1000000u
 #define WRITES_AT_ONCE 16u
 
 enum { ATTEMPT_FAILED, ATTEMPT_BUSY, ATTEMPT_PART, ATTEMPT_DONE };
@@ -142,6 +148,19 @@ static void begin_calls_again(struct attempt *t)
 	}
 }
 
+/* Those that did not stop in time go on by themselves, but their calls may have ended, too. They are waited for one by one, while
+   all others go on. */
+static void begin_late_calls_again(struct attempt *t)
+{
+	for (size_t i = 0; i < t->stopped.thread_count; i++) {
+		struct remote_thread *thread = &t->stopped.threads[i];
+		if (!remote_catch(thread))
+			continue;
+		begin_call_again(t, thread, i);
+		remote_resume(&t->stopped);
+	}
+}
+
 /* ---- where the threads are ---- */
 
 static bool add(struct attempt *t, const struct place *p)
@@ -229,9 +248,11 @@ static bool look_at_thread(struct attempt *t, const struct remote_thread *thread
 /* False: not all could be stopped, or there is no memory. */
 static bool look_at_threads(struct attempt *t)
 {
+	if (!remote_is_whole(&t->stopped))
+		return false;
 	for (size_t i = 0; i < t->stopped.thread_count; i++) {
 		const struct remote_thread *thread = &t->stopped.threads[i];
-		if (thread->stuck || (!thread->gone && !look_at_thread(t, thread)))
+		if (!thread->gone && !look_at_thread(t, thread))
 			return false;
 	}
 	return true;
@@ -351,7 +372,7 @@ static struct err *open_attempt(struct attempt *t)
 	return e ? e : look_at_calls(t);
 }
 
-static void attempt(pid_t pid, const struct work *w, struct shared *s)
+static void attempt(pid_t pid, const struct work *w, struct shared *s, unsigned leniency)
 {
 	struct attempt t = {.pid = pid, .memory = -1};
 	const struct sched_param first = {.sched_priority = 1};
@@ -359,7 +380,8 @@ static void attempt(pid_t pid, const struct work *w, struct shared *s)
 		setpriority(PRIO_PROCESS, 0, -20);
 	struct err *e = open_attempt(&t);
 	if (!e)
-		e = remote_stop_soon(pid, &t.stopped);
+		e = remote_stop_soon(pid, (STOP_NS + t.seen_count * STOP_THREAD_NS) << leniency,
+				     &t.stopped);
 	if (e) {
 		snprintf(s->why, sizeof s->why, "%s", err_text(e));
 		return;
@@ -372,11 +394,13 @@ static void attempt(pid_t pid, const struct work *w, struct shared *s)
 					     : ATTEMPT_DONE;
 	remote_resume(&t.stopped);
 	s->ns = now_ns() - t.stopped.stopped_ns;
+	begin_late_calls_again(&t);
 	s->end = end;
 }
 
 /* In a process of its own. */
-static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared *s)
+static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared *s,
+				 unsigned leniency)
 {
 	int status;
 	s->end = ATTEMPT_FAILED;
@@ -385,7 +409,7 @@ static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared 
 	if (child < 0)
 		return err_errno("cannot begin a process");
 	if (!child) {
-		attempt(pid, w, s);
+		attempt(pid, w, s, leniency);
 		_exit(0);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -399,9 +423,11 @@ static struct err *attempt_often(pid_t pid, const struct work *w, struct shared 
 				 struct still_report *report)
 {
 	uint64_t start = now_ns();
+	unsigned leniency = 0;
 	for (long pause = PAUSE_NS; now_ns() - start < PATIENCE_NS;
 	     pause = pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS) {
-		struct err *e = attempt_apart(pid, w, s);
+		leniency += now_ns() - start > STRICT_NS && leniency < LENIENCY_MAX;
+		struct err *e = attempt_apart(pid, w, s, leniency);
 		if (e)
 			return e;
 		report->stops++;

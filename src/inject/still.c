@@ -45,11 +45,12 @@
 #define PATIENCE_NS 3000000000ull
 #define PAUSE_NS 1000000 /* between tries, at first */
 #define PAUSE_MAX_NS 64000000
-/* The process goes on if not all threads stop in this time: a busy machine does not let them come so far. After STRICT_NS, it is
-   twice as long at each attempt. */
+/* The process goes on if not all threads stop in this time: a busy machine does not let them come so far. After STRICT_NS, it
+   may take twice as long, and again after each LENIENT_NS. */
 #define STOP_NS 1000000u
 #define STOP_THREAD_NS 25000u /* more for each thread */
-#define STRICT_NS 1500000000u
+#define STRICT_NS 100000000u
+#define LENIENT_NS 100000000u
 #define LENIENCY_MAX 10u
 #define STACK_MAX (16u << 20) /* bytes of a stack that are looked at */
 #define PIECE 65536u
@@ -419,20 +420,26 @@ static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared 
 	return err_new("%s", s->why[0] ? s->why : "a process of ours was killed");
 }
 
+static unsigned leniency_after(uint64_t ns)
+{
+	if (ns <= STRICT_NS)
+		return 0;
+	uint64_t leniency = (ns - STRICT_NS) / LENIENT_NS + 1;
+	return leniency < LENIENCY_MAX ? (unsigned)leniency : LENIENCY_MAX;
+}
+
 static struct err *attempt_often(pid_t pid, const struct work *w, struct shared *s,
 				 struct still_report *report)
 {
 	uint64_t start = now_ns();
-	unsigned leniency = 0;
-	for (long pause = PAUSE_NS; now_ns() - start < PATIENCE_NS;
-	     pause = pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS) {
-		leniency += now_ns() - start > STRICT_NS && leniency < LENIENCY_MAX;
-		struct err *e = attempt_apart(pid, w, s, leniency);
+	for (long pause = PAUSE_NS;; pause = pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS) {
+		uint64_t passed = now_ns() - start;
+		struct err *e = attempt_apart(pid, w, s, leniency_after(passed));
 		if (e)
 			return e;
 		report->stops++;
 		report->longest_ns = s->ns > report->longest_ns ? s->ns : report->longest_ns;
-		if (s->end == ATTEMPT_DONE)
+		if (s->end == ATTEMPT_DONE || (s->end == ATTEMPT_BUSY && passed > PATIENCE_NS))
 			return NULL;
 		if (s->end == ATTEMPT_PART) { /* it gets on */
 			start = now_ns();
@@ -440,7 +447,6 @@ static struct err *attempt_often(pid_t pid, const struct work *w, struct shared 
 		}
 		nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
 	}
-	return NULL;
 }
 
 static struct err *run(pid_t pid, const struct work *w, struct still_report *report, bool *done)

@@ -36,9 +36,12 @@ struct arenas { /* of one process */
 	size_t inode_room;
 };
 
+/* One that was killed may stay in the list of processes, if its parent does not ask for its end. */
 static bool is_owner_alive(const struct arena_header *h)
 {
-	return h->owner > 0 && process_stat_field(h->owner, STAT_START) == (long)h->owner_start;
+	struct process_status s;
+	return h->owner > 0 && process_status(h->owner, &s) && s.state != 'Z' && s.state != 'X' &&
+	       process_stat_field(h->owner, STAT_START) == (long)h->owner_start;
 }
 
 /* Whether the memory is an arena with probes. */

@@ -629,6 +629,8 @@ void probe_leave(uint64_t slot)
 {
 	uint64_t now = ticks_now();
 	struct agent_thread *t = known();
+	if (AGENT_LATE && !t && other_find(slot)) /* the thread has called nothing */
+		t = late_join(slot);
 	if (!t || atomic_load_explicit(&agent.arena->stop, memory_order_relaxed))
 		return;
 	if (!own ||

@@ -11,11 +11,13 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/outcome.h"
+#include "cmd/probe_left.h"
 #include "cmd/probe_live.h"
 #include "collect/events.h"
 #include "collect/kernel/kernel.h"
 #include "collect/recorder.h"
 #include "harvest/probes.h"
+#include "probe/changed.h"
 #include "probe/choose.h"
 #include "probe/metrics.h"
 #include "probe/modules.h"
@@ -40,6 +42,8 @@
 #define JUMPS_NAMED 5
 #define TRAPS_NAMED 0.2 /* part of the time of calls */
 
+#define UPROBES_BECAUSE "the kernel counts (--engine=uprobe): %s\n"
+
 enum { ENGINE_AUTO, ENGINE_PATCH, ENGINE_UPROBE };
 
 struct probe {
@@ -51,6 +55,8 @@ struct probe {
 	size_t at_start; /* modules that are in memory from the start; others come later */
 	/* Why not the other engine, if it was left to us; "": there is nothing to say. */
 	char why_uprobes[400];
+	char why_no_patches[400]; /* what a culprit probe has left that was killed; "": nothing */
+	bool may_change;          /* patches were chosen for it, and uprobes would do, too */
 	uint64_t limit, slowest, budget;
 	struct arg_list metrics;
 	struct probe_modules modules;
@@ -140,31 +146,39 @@ static void use_patches(struct probe *p)
 /* Whether the agent can come into the program, or the processes. */
 static struct err *check_programs(const struct probe *p)
 {
+	if (*p->why_no_patches)
+		return err_new("%s", p->why_no_patches);
 	return p->recorder.command ? target_check(p->recorder.command[0], TARGET_SAMPLED)
 				   : recorder_check_probes(&p->recorder);
 }
 
 /* Nobody else may count in these processes. */
-static struct err *clear_processes(const struct probe *p)
+static struct err *clear_processes(struct probe *p)
 {
 	struct err *e = NULL;
 	for (size_t i = 0; i < p->recorder.pids.count && !e; i++)
-		e = recorder_clear_probes((pid_t)strtol(p->recorder.pids.values[i], NULL, 10));
+		e = probe_left_clear((pid_t)strtol(p->recorder.pids.values[i], NULL, 10),
+				     p->why_no_patches, sizeof p->why_no_patches);
 	return e;
+}
+
+/* Without what follows from that. */
+static void say_why_uprobes(struct probe *p, const char *why)
+{
+	const char *advice = strstr(why, ": --engine=uprobe ");
+	snprintf(p->why_uprobes, sizeof p->why_uprobes, "%.*s",
+		 (int)(advice ? (size_t)(advice - why) : strlen(why)), why);
 }
 
 static struct err *choose_engine(struct probe *p)
 {
 	char why[400];
 	bool measures = p->probes.metric_count; /* only the kernel can do that */
-	if (p->engine == ENGINE_UPROBE)
+	if (p->engine == ENGINE_UPROBE || *p->why_uprobes)
 		return NULL;
 	if (measures && p->engine == ENGINE_PATCH)
 		return err_new("--metric needs --engine=uprobe");
 	bool can = kernel_can_sample(why, sizeof why);
-	/* A process that runs gets no library unless somebody wants that, or there is no other way. */
-	if (p->engine == ENGINE_AUTO && !p->recorder.command && can)
-		return NULL;
 	if (measures && !can)
 		return err_new(
 			"--metric needs the kernel: %s. Without --metric, the program counts "
@@ -182,15 +196,26 @@ static struct err *choose_engine(struct probe *p)
 	}
 	const struct probe_function *f = e ? NULL : find_unpatched(&p->probes);
 	if (e && can)
-		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s", err_text(e));
+		say_why_uprobes(p, err_text(e));
 	else if (f && can)
 		snprintf(p->why_uprobes, sizeof p->why_uprobes, "%s: %s", f->name, f->unpatched);
 	else
 		use_patches(p);
+	p->may_change = can && p->probes.patched && !p->recorder.command;
 	if (!can)
 		return e;
 	err_free(e);
 	return NULL;
+}
+
+/* Where the code was changed by somebody else, a probe of the kernel would crash the process. */
+static struct err *refuse_changed(struct probe *p)
+{
+	struct err *e = NULL;
+	for (size_t i = 0; i < p->recorder.pids.count && !e; i++)
+		e = probe_refuse_changed(&p->probes, 0,
+					 (pid_t)strtol(p->recorder.pids.values[i], NULL, 10));
+	return e;
 }
 
 /* Before anything is started: if none of them can be probed, the first one says why. */
@@ -350,8 +375,8 @@ static void note_limits(struct probe *p, struct recorder *r)
 			path_file(file));
 	note_jumps(p, r);
 	note_traps(p, r);
-	if (*p->why_uprobes)
-		buf_printf(&r->notes, "the kernel counts (--engine=uprobe): %s\n", p->why_uprobes);
+	if (*p->why_uprobes && (p->json || p->recorder.command)) /* else it was said at once */
+		buf_printf(&r->notes, UPROBES_BECAUSE, p->why_uprobes);
 	if (p->probes.untimed)
 		buf_printf(&r->notes, "%" PRIu64 " calls are not timed: too many at once\n",
 			   p->probes.untimed);
@@ -437,6 +462,8 @@ static void say_ready(const struct probe *p)
 	size_t on = 0;
 	for (size_t i = 0; i < p->probes.count; i++)
 		on += p->probes.functions[i].state != PROBE_REFUSED;
+	if (*p->why_uprobes && !p->recorder.command)
+		fprintf(stderr, NAME UPROBES_BECAUSE, p->why_uprobes);
 	if (!p->recorder.command)
 		fprintf(stderr, NAME "counting the calls of %zu function%s%s\n", on,
 			on == 1 ? "" : "s", p->recorder.seconds > 0 ? "" : "; Ctrl-C ends it");
@@ -459,21 +486,70 @@ static void let_ask(struct probe *p, struct recorder *r)
 		probe_live_open(&p->live);
 }
 
-static int run(struct probe *p)
+/* Chooses the functions and who counts. */
+static struct err *prepare(struct probe *p)
 {
-	struct recorder r;
 	struct err *e = choose_metrics(p);
 	if (!e)
 		e = choose(p);
-	p->recorder.probes = &p->probes;
 	if (!e)
 		e = clear_processes(p);
 	if (!e)
 		e = choose_engine(p);
+	if (!e && !p->probes.patched)
+		e = refuse_changed(p);
 	if (!e)
 		e = check_any(p);
 	leave_out_ends(&p->probes, 0);
 	probe_modules_free(&p->modules);
+	return e;
+}
+
+/* What could be seen only in the process: the agent cannot come in, or a function cannot be changed there that was not refused
+   before. NULL: neither. */
+static const char *why_not_there(const struct probe *p, const struct err *e, const bool *refused)
+{
+	if (e)
+		return err_text(e);
+	for (size_t i = 0; i < p->probes.count; i++)
+		if (p->probes.functions[i].state == PROBE_REFUSED && !refused[i])
+			return p->probes.functions[i].reason;
+	return NULL;
+}
+
+/* Begins anew. */
+static void change_engine(struct probe *p, const char *why)
+{
+	say_why_uprobes(p, why);
+	probes_free(&p->probes);
+	p->probes = (struct probes){0};
+	p->recorder.collector = COLLECTOR_KERNEL;
+	p->may_change = false;
+}
+
+static struct err *open_recorder(struct probe *p, struct recorder *r)
+{
+	bool *refused = calloc(p->probes.count + 1, sizeof *refused);
+	for (size_t i = 0; refused && i < p->probes.count; i++)
+		refused[i] = p->probes.functions[i].state == PROBE_REFUSED;
+	struct err *e = recorder_open(r, &p->recorder);
+	const char *why = p->may_change && refused ? why_not_there(p, e, refused) : NULL;
+	free(refused);
+	if (!why)
+		return e;
+	change_engine(p, why);
+	err_free(e);
+	recorder_close(r);
+	*r = (struct recorder){.options = &p->recorder, .target.signals = -1};
+	e = prepare(p);
+	return e ? e : recorder_open(r, &p->recorder);
+}
+
+static int run(struct probe *p)
+{
+	struct recorder r;
+	p->recorder.probes = &p->probes;
+	struct err *e = prepare(p);
 	if (e)
 		return cmd_fail("probe", e);
 	/* With a command, JSON goes to standard error, too: there it is alone. */
@@ -482,7 +558,9 @@ static int run(struct probe *p)
 	p->draws = !p->json && !p->recorder.command && term_is_tty(STDOUT_FILENO);
 	p->recorder.meanwhile = attend;
 	p->recorder.meanwhile_context = p;
-	e = recorder_open(&r, &p->recorder);
+	e = open_recorder(p, &r);
+	if (!e && !p->recorder.command)
+		e = check_any(p);
 	int status;
 	if (e) {
 		status = cmd_fail("probe", e);

@@ -6,19 +6,20 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/nearest.h"
 #include "base/path.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/probe_left.h"
 #include "collect/recorder.h"
 #include "collect/session.h"
 #include "harvest/probes.h"
+#include "probe/changed.h"
 #include "probe/choose.h"
-#include "probe/steer.h"
+#include "probe/meant.h"
 #include "probe/modules.h"
-#include "probe/names.h"
 #include "probe/patchable.h"
 #include "probe/show.h"
+#include "probe/steer.h"
 #include "profile/profile.h"
 
 #include <limits.h>
@@ -72,9 +73,11 @@ static int add(struct probe_live *l, char **words, size_t count, struct buf *out
 	size_t before = p->count;
 	struct err *e = find_modules(l, &modules);
 	for (size_t i = 0; i < l->pid_count && !p->patched && !e; i++)
-		e = recorder_clear_probes(l->pids[i]);
+		e = probe_left_clear(l->pids[i], NULL, 0);
 	for (size_t i = 0; i < count && !e; i++)
 		e = probe_choose(&modules, words[i], p);
+	for (size_t i = 0; i < l->pid_count && !p->patched && !e; i++)
+		e = probe_refuse_changed(p, before, l->pids[i]);
 	if (!e && p->patched) {
 		probe_judge_patches(p, &modules, modules.count);
 		probe_use_patches(p, before);
@@ -110,46 +113,12 @@ static int add(struct probe_live *l, char **words, size_t count, struct buf *out
 
 /* ---- functions go ---- */
 
-static bool is_meant(const struct probe_function *f, const char *text)
-{
-	const char *mark = strchr(text, '!');
-	char *end;
-	if (mark && mark > text) {
-		size_t length = (size_t)(mark - text);
-		const char *file = memchr(text, '/', length) ? f->module : path_file(f->module);
-		if (strncmp(file, text, length) || (file[length] && file[length] != '.'))
-			return false;
-		text = mark + 1;
-	}
-	if (!strncmp(text, "0x", 2) && strtoull(text, &end, 16) == f->address && !*end)
-		return true;
-	return name_matches(f->name, text) != NAME_NONE;
-}
-
-static bool mark_meant(const struct probes *p, const char *text, bool *meant, struct buf *out)
-{
-	struct nearest nearest = {0};
-	bool any = false;
-	for (size_t i = 0; i < p->count; i++) {
-		const struct probe_function *f = &p->functions[i];
-		if (f->removed || f->state == PROBE_REFUSED)
-			continue;
-		nearest_try(&nearest, text, strlen(text), f->name);
-		if (is_meant(f, text))
-			any = meant[i] = true;
-	}
-	if (!any)
-		buf_printf(out, "%s is not probed%s%s: culprit probe list shows what is\n", text,
-			   nearest.name ? ", did you mean " : "", nearest.name ? nearest.name : "");
-	return any;
-}
-
 static int take_away(struct probe_live *l, char **words, size_t count, struct buf *out)
 {
 	struct probes *p = l->probes;
 	bool *meant = calloc(p->count + 1, sizeof *meant), good = meant;
 	for (size_t i = 0; i < count && good; i++)
-		good = mark_meant(p, words[i], meant, out);
+		good = probe_mark_meant(p, words[i], meant, out);
 	for (size_t i = 0; i < p->count && good; i++) {
 		struct probe_function *f = &p->functions[i];
 		if (!meant[i])
@@ -293,6 +262,10 @@ static int ask(const char *command, pid_t pid, bool json, const struct args *arg
 		e = steer_ask(pid, words, count, &answer, &status);
 	}
 	free(words);
+	if (e && probe_left_answer(command, pid, json, args, &answer, &status)) {
+		err_free(e);
+		e = NULL;
+	}
 	if (e) {
 		buf_free(&answer);
 		return cmd_fail("probe", e);

@@ -14,7 +14,6 @@
 #include "base/file_limit.h"
 #include "collect/agent_path.h"
 #include "collect/agents/attach.h"
-#include "collect/agents/moving.h"
 #include "collect/events.h"
 #include "collect/kernel/kernel.h"
 #include "collect/live.h"
@@ -163,11 +162,6 @@ static const char *agent_name(const struct recorder *r)
 	if (!r->options->command)
 		return AGENT_LATE;
 	return r->options->calls ? "libculprit-agent-calls.so" : AGENT_USUAL;
-}
-
-struct err *recorder_clear_probes(pid_t pid)
-{
-	return moving_clear(pid);
 }
 
 struct err *recorder_check_probes(const struct recorder_options *options)

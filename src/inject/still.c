@@ -5,11 +5,14 @@
  *    a child process      its tracees are let go when it ends, also if it is killed
  *    /proc/PID/task       which threads wait in which system calls
  *    all threads stop     one that cannot be stopped: it sleeps in the kernel. Its child may run in the same memory
- *                         (vfork). So nothing is changed, and it is tried again
+ *                         (vfork). So nothing is changed, and it is tried again; also if it takes too long
  *    system calls         that would end with EINTR because of this begin again
  *    their PCs            from the registers, and from the frames of signals on their stacks
  *    writes, one by one   threads are moved away from where one goes, and then it is done, and read again
- *    they go on
+ *    they go on           also if there are more writes: those come at the next attempt
+ *
+ * It takes about 12 us for each thread. All must stand still at the same time: a thread at a time would do if the first byte
+ * became a breakpoint meanwhile, but if we are killed then, the process dies of it.
  *
  * A frame of a signal is known by words that the kernel puts there (registers_signal_frame). The SP in it leads to the next
  * stack, if the handler has one of its own. What is above SP on a stack may also be a frame that is gone. To change the PC
@@ -42,11 +45,22 @@
 #define PATIENCE_NS 3000000000ull
 #define PAUSE_NS 1000000 /* between tries, at first */
 #define PAUSE_MAX_NS 64000000
+/* The process goes on if not all threads stop in this time: a busy machine does not let them come so far. After STRICT_NS, it
+   may take twice as long, and again after each LENIENT_NS. */
+#define STOP_NS 1000000u
+#define STOP_THREAD_NS 25000u /* more for each thread */
+#define STRICT_NS 100000000u
+#define LENIENT_NS 100000000u
+#define LENIENCY_MAX 10u
 #define STACK_MAX (16u << 20) /* bytes of a stack that are looked at */
 #define PIECE 65536u
 #define STACKS 8u /* of a thread */
 
-enum { ATTEMPT_FAILED, ATTEMPT_BUSY, ATTEMPT_DONE };
+/* How long the process stands still beyond what it takes to stop it; so many writes are done nevertheless. */
+#define WRITES_NS 1000000u
+#define WRITES_AT_ONCE 16u
+
+enum { ATTEMPT_FAILED, ATTEMPT_BUSY, ATTEMPT_PART, ATTEMPT_DONE };
 
 struct shared { /* with the child process */
 	uint32_t end;
@@ -135,6 +149,19 @@ static void begin_calls_again(struct attempt *t)
 	}
 }
 
+/* Those that did not stop in time go on by themselves, but their calls may have ended, too. They are waited for one by one, while
+   all others go on. */
+static void begin_late_calls_again(struct attempt *t)
+{
+	for (size_t i = 0; i < t->stopped.thread_count; i++) {
+		struct remote_thread *thread = &t->stopped.threads[i];
+		if (!remote_catch(thread))
+			continue;
+		begin_call_again(t, thread, i);
+		remote_resume(&t->stopped);
+	}
+}
+
 /* ---- where the threads are ---- */
 
 static bool add(struct attempt *t, const struct place *p)
@@ -148,11 +175,16 @@ static bool add(struct attempt *t, const struct place *p)
 /* The upper end of what is looked at. */
 static uint64_t end_of_stack(const struct attempt *t, uint64_t sp)
 {
-	uint64_t end = sp + STACK_MAX;
-	for (size_t i = 0; i < t->maps.count; i++)
-		if (sp < t->maps.items[i].end && end > t->maps.items[i].end)
-			return t->maps.items[i].end;
-	return end;
+	size_t low = 0, high = t->maps.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (sp < t->maps.items[middle].end)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	bool found = low < t->maps.count && t->maps.items[low].end - sp < STACK_MAX;
+	return found ? t->maps.items[low].end : sp + STACK_MAX;
 }
 
 struct stacks { /* of one thread, that were looked at */
@@ -217,9 +249,11 @@ static bool look_at_thread(struct attempt *t, const struct remote_thread *thread
 /* False: not all could be stopped, or there is no memory. */
 static bool look_at_threads(struct attempt *t)
 {
+	if (!remote_is_whole(&t->stopped))
+		return false;
 	for (size_t i = 0; i < t->stopped.thread_count; i++) {
 		const struct remote_thread *thread = &t->stopped.threads[i];
-		if (thread->stuck || (!thread->gone && !look_at_thread(t, thread)))
+		if (!thread->gone && !look_at_thread(t, thread))
 			return false;
 	}
 	return true;
@@ -290,15 +324,22 @@ struct work {
 	void *context;
 };
 
-static bool write_all(struct attempt *t, struct still_write *writes, size_t count)
+/* A write fails for a while if a thread is there, and then others may be done. */
+static uint32_t write_all(struct attempt *t, struct still_write *writes, size_t count)
 {
-	bool all = true;
+	uint64_t start = now_ns();
+	uint32_t end = ATTEMPT_DONE;
+	unsigned tried = 0;
 	for (size_t i = 0; i < count; i++) {
+		if (writes[i].result != STILL_WAITS)
+			continue;
+		writes[i].result = (uint8_t)write_one(t, &writes[i]);
 		if (writes[i].result == STILL_WAITS)
-			writes[i].result = (uint8_t)write_one(t, &writes[i]);
-		all &= writes[i].result != STILL_WAITS;
+			end = ATTEMPT_BUSY;
+		else if (++tried % WRITES_AT_ONCE == 0 && now_ns() - start > WRITES_NS)
+			return ATTEMPT_PART;
 	}
-	return all;
+	return end;
 }
 
 static bool is_any_inside(const struct attempt *t, const struct work *w)
@@ -332,7 +373,7 @@ static struct err *open_attempt(struct attempt *t)
 	return e ? e : look_at_calls(t);
 }
 
-static void attempt(pid_t pid, const struct work *w, struct shared *s)
+static void attempt(pid_t pid, const struct work *w, struct shared *s, unsigned leniency)
 {
 	struct attempt t = {.pid = pid, .memory = -1};
 	const struct sched_param first = {.sched_priority = 1};
@@ -340,21 +381,27 @@ static void attempt(pid_t pid, const struct work *w, struct shared *s)
 		setpriority(PRIO_PROCESS, 0, -20);
 	struct err *e = open_attempt(&t);
 	if (!e)
-		e = remote_stop_soon(pid, &t.stopped);
+		e = remote_stop_soon(pid, (STOP_NS + t.seen_count * STOP_THREAD_NS) << leniency,
+				     &t.stopped);
 	if (e) {
 		snprintf(s->why, sizeof s->why, "%s", err_text(e));
 		return;
 	}
 	begin_calls_again(&t);
-	bool done = look_at_threads(&t) &&
-		    (w->count ? write_all(&t, s->writes, w->count) : !is_any_inside(&t, w));
+	uint32_t end = ATTEMPT_BUSY;
+	if (look_at_threads(&t))
+		end = w->count               ? write_all(&t, s->writes, w->count)
+		      : is_any_inside(&t, w) ? ATTEMPT_BUSY
+					     : ATTEMPT_DONE;
 	remote_resume(&t.stopped);
 	s->ns = now_ns() - t.stopped.stopped_ns;
-	s->end = done ? ATTEMPT_DONE : ATTEMPT_BUSY;
+	begin_late_calls_again(&t);
+	s->end = end;
 }
 
 /* In a process of its own. */
-static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared *s)
+static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared *s,
+				 unsigned leniency)
 {
 	int status;
 	s->end = ATTEMPT_FAILED;
@@ -363,7 +410,7 @@ static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared 
 	if (child < 0)
 		return err_errno("cannot begin a process");
 	if (!child) {
-		attempt(pid, w, s);
+		attempt(pid, w, s, leniency);
 		_exit(0);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -373,22 +420,33 @@ static struct err *attempt_apart(pid_t pid, const struct work *w, struct shared 
 	return err_new("%s", s->why[0] ? s->why : "a process of ours was killed");
 }
 
+static unsigned leniency_after(uint64_t ns)
+{
+	if (ns <= STRICT_NS)
+		return 0;
+	uint64_t leniency = (ns - STRICT_NS) / LENIENT_NS + 1;
+	return leniency < LENIENCY_MAX ? (unsigned)leniency : LENIENCY_MAX;
+}
+
 static struct err *attempt_often(pid_t pid, const struct work *w, struct shared *s,
 				 struct still_report *report)
 {
 	uint64_t start = now_ns();
-	for (long pause = PAUSE_NS; now_ns() - start < PATIENCE_NS;
-	     pause = pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS) {
-		struct err *e = attempt_apart(pid, w, s);
+	for (long pause = PAUSE_NS;; pause = pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS) {
+		uint64_t passed = now_ns() - start;
+		struct err *e = attempt_apart(pid, w, s, leniency_after(passed));
 		if (e)
 			return e;
 		report->stops++;
 		report->longest_ns = s->ns > report->longest_ns ? s->ns : report->longest_ns;
-		if (s->end == ATTEMPT_DONE)
+		if (s->end == ATTEMPT_DONE || (s->end == ATTEMPT_BUSY && passed > PATIENCE_NS))
 			return NULL;
+		if (s->end == ATTEMPT_PART) { /* it gets on */
+			start = now_ns();
+			pause = PAUSE_NS;
+		}
 		nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
 	}
-	return NULL;
 }
 
 static struct err *run(pid_t pid, const struct work *w, struct still_report *report, bool *done)

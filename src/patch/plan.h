@@ -10,7 +10,8 @@
  *
  * The window is as many whole instructions as the jump needs room for: one on aarch64, at least five bytes on x86-64. An
  * instruction at which an indirect call must land (endbr64, bti, paciasp) stays in its place, and the window begins
- * behind it. Instructions that depend on their own address are rewritten.
+ * behind it; on x86-64, so does the first instruction of calls that go through other code, if that is possible (plan_x86_64.c).
+ * Instructions that depend on their own address are rewritten.
  *
  * A plan is made from bytes alone: nothing is read or written here. What cannot be patched is refused with a reason.
  */

@@ -6,6 +6,11 @@
  * A call in the window must return to where the original returns, for whoever walks the stack or throws through it. It
  * becomes a push of that address and a jump, and it must be the last instruction of the window: what follows it there
  * would not be found at its place.
+ *
+ * Other tools put uprobes at the first instruction: the kernel makes its first byte a breakpoint, executes the instruction as
+ * the file has it, and goes on behind it. That must not be within our jump. So a call that goes through other code has its
+ * jump behind the first instruction, if that is short, and can be undone or done twice: the island undoes it, and the body begins
+ * with it. Where that cannot be, the jump is at the beginning.
  */
 #include <Zydis/Zydis.h>
 #include <elf.h>
@@ -150,6 +155,116 @@ static bool move(struct emit *e, const struct decoded *d)
 	return true;
 }
 
+/* ---- the first instruction ---- */
+
+static bool is_register(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+static ZydisRegister whole(ZydisRegister r)
+{
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
+}
+
+/* A register that a function may change as its first act. */
+static bool is_scratch(ZydisRegister r)
+{
+	switch (whole(r)) {
+	case ZYDIS_REGISTER_RAX:
+	case ZYDIS_REGISTER_RCX:
+	case ZYDIS_REGISTER_RDX:
+	case ZYDIS_REGISTER_RSI:
+	case ZYDIS_REGISTER_RDI:
+	case ZYDIS_REGISTER_R8:
+	case ZYDIS_REGISTER_R9:
+	case ZYDIS_REGISTER_R10:
+	case ZYDIS_REGISTER_R11:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool reads(const ZydisDecodedOperand *o, ZydisRegister r)
+{
+	return is_register(o) ? whole(o->reg.value) == r
+			      : o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+					(whole(o->mem.base) == r || whole(o->mem.index) == r);
+}
+
+/* Whether the second time does what the first time did. Flags are nobody's at the beginning of a function. */
+static bool repeats(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_CMP:
+		return true;
+	case ZYDIS_MNEMONIC_XOR:
+		return is_register(&o[0]) && is_register(&o[1]) &&
+		       o[0].reg.value == o[1].reg.value && is_scratch(o[0].reg.value);
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_LEA:
+		return is_register(&o[0]) && is_scratch(o[0].reg.value) &&
+		       !reads(&o[1], whole(o[0].reg.value));
+	default:
+		return false;
+	}
+}
+
+/* Writes what undoes it. Returns false if nothing does. */
+static bool undo(struct emit *e, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o)
+{
+	if (in->mnemonic == ZYDIS_MNEMONIC_PUSH && is_register(&o[0]) &&
+	    o[0].reg.value >= ZYDIS_REGISTER_RAX && o[0].reg.value <= ZYDIS_REGISTER_R15 &&
+	    o[0].reg.value != ZYDIS_REGISTER_RSP) {
+		unsigned number = (unsigned)ZydisRegisterGetId(o[0].reg.value);
+		const uint8_t pop[] = {0x41, (uint8_t)(0x58 + number % 8)};
+		emit_bytes(e, pop + (number < 8), number < 8 ? 1 : 2);
+		return true;
+	}
+	if (in->mnemonic == ZYDIS_MNEMONIC_SUB && is_register(&o[0]) &&
+	    o[0].reg.value == ZYDIS_REGISTER_RSP && o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		const int32_t size = (int32_t)o[1].imm.value.s;
+		emit_bytes(e, "\x48\x8d\xa4\x24", 4); /* lea size(%rsp), %rsp */
+		emit_bytes(e, &size, sizeof size);
+		return true;
+	}
+	return repeats(in, o);
+}
+
+/* Bytes of the first instruction, if it can stay in its place, and what undoes it is written; else 0. */
+static size_t keep_first(struct emit *e, const struct patch_input *in, size_t skip)
+{
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction first;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	bool good = !skip && in->through &&
+		    ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, in->code, in->size, &first,
+							operands)) &&
+		    first.length < JUMP && undo(e, &first, operands);
+	return good ? first.length : 0;
+}
+
+/* A jump back to the first instruction would be taken for a call, as one into the window. */
+static bool is_entered_again(const struct patch_input *in, const struct emit *e, uint64_t end)
+{
+	for (size_t i = 0; i < in->target_count; i++)
+		if (in->targets[i] >= in->address && in->targets[i] < end)
+			return true;
+	for (size_t i = 0; i < e->goes_count; i++)
+		if (e->goes[i] >= in->address && e->goes[i] < end)
+			return true;
+	return false;
+}
+
+/* ---- the plan ---- */
+
 static size_t landing_size(const struct patch_input *in)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -158,41 +273,61 @@ static size_t landing_size(const struct patch_input *in)
 		       : 0;
 }
 
-static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *out)
+/* The window begins so many bytes behind the first instruction. With `kept`, that is the first instruction's size, and the
+   body begins with it. */
+static enum patch_refusal plan_behind(struct emit *e, const struct patch_input *in, size_t skip,
+				      size_t kept)
 {
-	size_t skip = landing_size(in), size = 0;
-	struct emit e = {.plan = out, .island = in->island};
+	struct patch_plan *out = e->plan;
 	struct decoded d;
+	size_t size = 0;
 	bool goes_on = true;
-	out->at = in->address + skip;
+	out->at = in->address + skip + kept;
 	out->length = JUMP;
 	if (in->counter)
-		emit_count(&e, in->counter);
+		emit_count(e, in->counter);
 	if (in->through)
-		emit_through(&e, in->through);
+		emit_through(e, in->through);
+	if (kept && (!decode(in, skip, &d) || !move(e, &d)))
+		return PATCH_UNKNOWN;
+	skip += kept;
 	while (size < JUMP) {
 		if (!goes_on || skip + size >= in->size)
 			return PATCH_TOO_SMALL;
 		if (!decode(in, skip + size, &d))
 			return PATCH_UNKNOWN;
-		emit_step(&e, size);
+		emit_step(e, size);
 		size += d.in.length;
-		if (!move(&e, &d) || (is_call(&d) && size < JUMP))
+		if (!move(e, &d) || (is_call(&d) && size < JUMP))
 			return PATCH_UNKNOWN;
 		goes_on = falls(&d);
 	}
 	/* A call goes on where it returns to. */
 	if (goes_on && !is_call(&d))
-		emit_jump(&e, out->at + size);
+		emit_jump(e, out->at + size);
 	int64_t distance = (int64_t)(in->island - (out->at + JUMP));
 	const int32_t word = (int32_t)distance;
-	e.failed |= !emit_fits(distance, 32);
+	e->failed |= !emit_fits(distance, 32);
 	out->window = (uint8_t)size;
 	memcpy(out->original, in->code + skip, size);
 	memcpy(out->jump, out->original, size);
 	out->jump[0] = 0xe9;
 	memcpy(out->jump + 1, &word, sizeof word);
-	return emit_end(&e);
+	if (kept && is_entered_again(in, e, out->at + size))
+		return PATCH_JUMPED_INTO;
+	return emit_end(e);
+}
+
+static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *out)
+{
+	size_t skip = landing_size(in);
+	struct emit e = {.plan = out, .island = in->island};
+	size_t kept = keep_first(&e, in, skip);
+	if (kept && !plan_behind(&e, in, skip, kept))
+		return PATCH_NONE;
+	*out = (struct patch_plan){0};
+	e = (struct emit){.plan = out, .island = in->island};
+	return plan_behind(&e, in, skip, 0);
 }
 
 const struct patch_cpu patch_x86_64 = {

@@ -8,7 +8,8 @@
  * on, and we do so when we detach. No ptrace option is set. So if we die, the kernel detaches, and nothing
  * changes for the process.
  *
- * All known threads are stopped before the list of threads is read again. If such a reading finds no new
+ * All threads of the list are seized before the first of them is interrupted: that takes as long as all else, and they go
+ * on meanwhile. All known threads are stopped before the list is read again. If such a reading finds no new
  * thread, no running thread is left that could start one.
  */
 #include "process/remote.h"
@@ -68,8 +69,8 @@ static struct remote_thread *add_thread(struct remote *r, pid_t tid, size_t *cap
 	return t;
 }
 
-/* Asks a thread to stop, and does not wait for it. */
-static struct err *seize(struct remote *r, struct remote_thread *t)
+/* The thread goes on until it is interrupted. */
+static struct err *seize(const struct remote *r, struct remote_thread *t)
 {
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, NULL)) {
 		struct process_status s;
@@ -80,11 +81,18 @@ static struct err *seize(struct remote *r, struct remote_thread *t)
 		return errno == EPERM ? process_forbidden(r->pid, t->tid)
 				      : err_errno("cannot attach to thread %d", (int)t->tid);
 	}
+	t->held = true;
+	return NULL;
+}
+
+/* Asks those to stop that are new, and does not wait for them. */
+static void interrupt(struct remote *r, size_t first)
+{
 	if (!r->stopped_ns)
 		r->stopped_ns = now_ns();
-	t->held = true;
-	ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL); /* fails if it is gone; waitpid tells */
-	return NULL;
+	for (size_t i = first; i < r->thread_count; i++)
+		if (r->threads[i].held) /* fails if it is gone; waitpid tells */
+			ptrace(PTRACE_INTERRUPT, r->threads[i].tid, NULL, NULL);
 }
 
 /* True if the thread has stopped or ended. */
@@ -110,16 +118,31 @@ static bool is_uninterruptible(pid_t tid)
 	return process_status(tid, &s) && s.state == 'D';
 }
 
-static void wait_for(struct remote_thread *t, uint64_t start, uint64_t patience)
+struct limits {
+	uint64_t patience; /* ns, for a thread that cannot be interrupted */
+	uint64_t all;      /* ns, from when the first was stopped; 0: none */
+};
+
+static bool is_too_late(const struct remote *r, const struct limits *limits)
+{
+	return limits->all && now_ns() - r->stopped_ns > limits->all;
+}
+
+static void wait_for(const struct remote *r, struct remote_thread *t, uint64_t start,
+		     const struct limits *limits)
 {
 	for (unsigned turn = 0; !poll_thread(t); turn++) {
+		if (is_too_late(r, limits)) {
+			t->stuck = true;
+			return;
+		}
 		if (turn < YIELDS) {
 			sched_yield();
 			continue;
 		}
 		uint64_t waited = now_ns() - start;
 		if (waited > STOP_PATIENCE_NS ||
-		    (waited > patience && is_uninterruptible(t->tid))) {
+		    (waited > limits->patience && is_uninterruptible(t->tid))) {
 			t->stuck = true;
 			return;
 		}
@@ -128,8 +151,8 @@ static void wait_for(struct remote_thread *t, uint64_t start, uint64_t patience)
 }
 
 /* Stops all threads that are not known yet. *fresh: how many there were. */
-static struct err *stop_round(struct remote *r, pid_t only, uint64_t patience, size_t *capacity,
-			      size_t *fresh)
+static struct err *stop_round(struct remote *r, pid_t only, const struct limits *limits,
+			      size_t *capacity, size_t *fresh)
 {
 	pid_t *tids;
 	size_t count, before = r->thread_count;
@@ -141,10 +164,11 @@ static struct err *stop_round(struct remote *r, pid_t only, uint64_t patience, s
 		e = t ? seize(r, t) : err_new("out of memory");
 	}
 	free(tids);
+	interrupt(r, before);
 	uint64_t start = now_ns();
 	for (size_t i = before; i < r->thread_count; i++)
 		if (r->threads[i].held)
-			wait_for(&r->threads[i], start, patience);
+			wait_for(r, &r->threads[i], start, limits);
 	*fresh = r->thread_count - before;
 	return e;
 }
@@ -196,16 +220,17 @@ static struct err *read_threads(struct remote *r, pid_t tid)
 		       : err_new("process %d ended while it was being stopped", (int)r->pid);
 }
 
-static struct err *stop(pid_t pid, pid_t tid, uint64_t patience, struct remote *out)
+static struct err *stop(pid_t pid, pid_t tid, const struct limits *limits, struct remote *out)
 {
-	size_t capacity = 0, fresh;
+	size_t capacity = 0, fresh = 0;
 	*out = (struct remote){.pid = pid, .memory = pid};
 	struct err *e = process_refusal(pid);
 	if (!e && pid == getpid())
 		e = err_new("process %d is this one", (int)pid);
 	do
-		e = e ? e : stop_round(out, tid, patience, &capacity, &fresh);
-	while (!e && fresh && !tid);
+		e = e ? e : stop_round(out, tid, limits, &capacity, &fresh);
+	while (!e && fresh && !tid && !is_too_late(out, limits));
+	out->partial = fresh && !tid; /* there may be more threads */
 	if (!e)
 		e = read_threads(out, tid);
 	if (e) {
@@ -218,12 +243,30 @@ static struct err *stop(pid_t pid, pid_t tid, uint64_t patience, struct remote *
 
 struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out)
 {
-	return stop(pid, tid, SLEEPER_PATIENCE_NS, out);
+	return stop(pid, tid, &(struct limits){.patience = SLEEPER_PATIENCE_NS}, out);
 }
 
-struct err *remote_stop_soon(pid_t pid, struct remote *out)
+struct err *remote_stop_soon(pid_t pid, uint64_t limit_ns, struct remote *out)
 {
-	return stop(pid, 0, 0, out);
+	return stop(pid, 0, &(struct limits){.all = limit_ns}, out);
+}
+
+bool remote_catch(struct remote_thread *t)
+{
+	const struct remote none = {0};
+	if (!t->held || !t->stuck)
+		return false;
+	t->stuck = false;
+	wait_for(&none, t, now_ns(), &(struct limits){0});
+	return !t->stuck && !t->gone && registers_read(t);
+}
+
+bool remote_is_whole(const struct remote *r)
+{
+	for (size_t i = 0; i < r->thread_count; i++)
+		if (r->threads[i].stuck)
+			return false;
+	return !r->partial;
 }
 
 void remote_resume(struct remote *r)

@@ -29,6 +29,7 @@ struct remote {
 	pid_t memory;
 	struct remote_thread *threads; /* ascending by tid */
 	size_t thread_count;
+	bool partial;        /* there may be threads that are not in the list */
 	uint64_t stopped_ns; /* when the first thread was stopped (CLOCK_MONOTONIC) */
 	/* cache of memory that was read while the process is stopped */
 	struct remote_page **pages; /* hash table by page number, with page_slots slots */
@@ -41,9 +42,14 @@ struct remote {
    error tells the reason: no such process, no permission (and which setting forbids it: ptrace_scope,
    another user, another tracer), a kernel thread, a zombie. */
 struct err *remote_stop(pid_t pid, pid_t tid, struct remote *out);
-/* The same for all threads, but one that sleeps in the kernel and cannot be interrupted is not waited for. It is `stuck`, and
-   the kernel lets it go on when we end. */
-struct err *remote_stop_soon(pid_t pid, struct remote *out);
+/* The same for all threads, but one that sleeps in the kernel and cannot be interrupted is not waited for; nor is any, when
+   the first of them has been stopped for `limit_ns`. It is `stuck`, and the kernel lets it go on when we end. */
+struct err *remote_stop_soon(pid_t pid, uint64_t limit_ns, struct remote *out);
+/* Waits for one that is `stuck`, but not if it sleeps in the kernel and cannot be interrupted. Returns whether it has stopped now:
+   then remote_resume is to be called again. */
+bool remote_catch(struct remote_thread *thread);
+/* Whether all threads stand still. */
+bool remote_is_whole(const struct remote *remote);
 /* Lets the process go on and frees everything. */
 void remote_close(struct remote *remote);
 

@@ -30,6 +30,7 @@
 #define DATA 0x380u
 #define COUNTER 0x3f0u
 #define ISLAND 0x400u
+#define WORD 0x600u
 #define SIZE 0x800u
 #define CALLS 20u
 
@@ -44,6 +45,11 @@ struct snippet {
 static const uint8_t start_x86_64[] = {0x31, 0xdb, 0x45, 0x31, 0xe4, 0x44, 0x89, 0xe7, 0x4a, 0x8d, 0x34, 0xe5, 0x64, 0x00, 0x00, 0x00, 0xb9, 0x0b, 0x00, 0x00, 0x00, 0xba, 0x0c, 0x00, 0x00, 0x00, 0x41, 0xb8, 0x0d, 0x00, 0x00, 0x00, 0x41, 0xb9, 0x0e, 0x00, 0x00, 0x00, 0x41, 0xba, 0x0f, 0x00, 0x00, 0x00, 0x41, 0xbb, 0x10, 0x00, 0x00, 0x00, 0x31, 0xc0, 0xf9, 0xe8, 0xc6, 0x00, 0x00, 0x00, 0x48, 0x83, 0xd0, 0x00, 0x48, 0x6b, 0xdb, 0x1f, 0x48, 0x01, 0xc3, 0x48, 0x01, 0xcb, 0x48, 0x01, 0xd3, 0x4c, 0x01, 0xc3, 0x4c, 0x01, 0xcb, 0x4c, 0x01, 0xd3, 0x4c, 0x01, 0xdb, 0x48, 0x01, 0xfb, 0x48, 0x01, 0xf3, 0x49, 0xff, 0xc4, 0x49, 0x83, 0xfc, 0x14, 0x75, 0x9f, 0x48, 0x89, 0x1c, 0x25, 0xf8, 0x03, 0x40, 0x00, 0xb8, 0x01, 0x00, 0x00, 0x00, 0xbf, 0x01, 0x00, 0x00, 0x00, 0xbe, 0xf0, 0x03, 0x40, 0x00, 0xba, 0x10, 0x00, 0x00, 0x00, 0x0f, 0x05, 0xb8, 0x3c, 0x00, 0x00, 0x00, 0x31, 0xff, 0x0f, 0x05};
 static const struct snippet snippets_x86_64[] = {
 	{"pushes", PATCH_NONE, 10, {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x04, 0x37, 0x5d, 0xc3}},
+	{"pushes a new register", PATCH_NONE, 14, {0x41, 0x54, 0x4c, 0x8d, 0x24, 0x37, 0x90, 0x90, 0x4c, 0x89, 0xe0, 0x41, 0x5c, 0xc3}},
+	{"makes room on the stack", PATCH_NONE, 20, {0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x3c, 0x24, 0x90, 0x48, 0x8b, 0x04, 0x24, 0x48, 0x83, 0xc4, 0x18, 0x90, 0x90, 0xc3}},
+	{"sets a register to zero", PATCH_NONE, 12, {0x31, 0xc0, 0x48, 0x01, 0xf8, 0x48, 0x01, 0xf0, 0x48, 0x11, 0xc8, 0xc3}},
+	{"changes its argument", PATCH_NONE, 12, {0x48, 0xff, 0xc7, 0x48, 0x01, 0xf7, 0x48, 0x89, 0xf8, 0x90, 0x90, 0xc3}},
+	{"reads what it overwrites", PATCH_NONE, 12, {0x48, 0x8d, 0x3c, 0x3f, 0x48, 0x01, 0xf7, 0x48, 0x89, 0xf8, 0x90, 0xc3}},
 	{"reads memory near by", PATCH_NONE, 11, {0x48, 0x8b, 0x05, 0x79, 0x01, 0x00, 0x00, 0x48, 0x01, 0xf8, 0xc3}},
 	{"takes an address", PATCH_NONE, 13, {0x48, 0x8d, 0x05, 0x79, 0x01, 0x00, 0x00, 0x8b, 0x00, 0x48, 0x01, 0xf0, 0xc3}},
 	{"compares memory with a number", PATCH_NONE, 17, {0x83, 0x3d, 0x79, 0x01, 0x00, 0x00, 0x05, 0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0x48, 0x01, 0xf8, 0xc3}},
@@ -218,11 +224,17 @@ static void any_bytes_can_be_planned(void **state)
 							  .address = BASE + FUNCTION,
 							  .island = BASE + ISLAND,
 							  .counter = BASE + COUNTER};
+			struct patch_input through = input;
 			struct patch_plan plan;
-			if (patch_plan(cpus[c].patch, &input, &plan))
-				continue;
-			assert_true(plan.island_size <= PATCH_ISLAND_MAX);
-			assert_true(plan.at + plan.length <= BASE + FUNCTION + s.size);
+			through.counter = 0;
+			through.through = BASE + WORD;
+			for (int k = 0; k < 2; k++) {
+				if (patch_plan(cpus[c].patch, k ? &through : &input, &plan))
+					continue;
+				assert_true(plan.island_size <= PATCH_ISLAND_MAX);
+				assert_true(plan.body <= plan.island_size);
+				assert_true(plan.at + plan.length <= BASE + FUNCTION + s.size);
+			}
 		}
 		free(exact);
 	}
@@ -317,6 +329,91 @@ static void moved_code_does_the_same(void **state)
 	}
 }
 
+/* ---- calls that go through other code ---- */
+
+#define THROUGH_ISLAND 0x480u
+#define OTHER 0x610u
+#define STEPPED 0x640u
+#define CALL_AT 53u /* where the call of the function is in start_x86_64 */
+
+static enum patch_refusal make_through(const struct snippet *s, struct patch_plan *plan)
+{
+	const struct patch_input input = {.code = s->code,
+					  .size = s->size,
+					  .address = BASE + FUNCTION,
+					  .island = BASE + THROUGH_ISLAND,
+					  .through = BASE + WORD};
+	return patch_plan(&patch_x86_64, &input, plan);
+}
+
+/* lea 8(%rsp), %rsp; pushfq; incq counter; popfq; jmp body */
+static void put_other(const struct patch_plan *plan, uint8_t bytes[SIZE])
+{
+	static const uint8_t other[] = {0x48,       0x8d, 0x64, 0x24, 0x08,           0x9c,
+					0x48,       0xff, 0x04, 0x25, COUNTER & 0xff, COUNTER >> 8,
+					BASE >> 16, 0x00, 0x9d, 0xe9};
+	const uint64_t word = BASE + OTHER;
+	const uint32_t distance = THROUGH_ISLAND + (uint32_t)plan->body -
+				  (OTHER + (uint32_t)sizeof other + 4);
+	memcpy(bytes + WORD, &word, sizeof word);
+	memcpy(bytes + OTHER, other, sizeof other);
+	memcpy(bytes + OTHER + sizeof other, &distance, sizeof distance);
+	memcpy(bytes + (plan->at - BASE), plan->jump, plan->length);
+	memcpy(bytes + THROUGH_ISLAND, plan->island, plan->island_size);
+}
+
+/* As with an uprobe at the first instruction: its first byte is a breakpoint, the instruction is executed elsewhere, and it goes on
+   behind it. */
+static void put_breakpoint(const struct snippet *s, const struct patch_plan *plan,
+			   uint8_t bytes[SIZE])
+{
+	uint32_t size = (uint32_t)(plan->at - BASE - FUNCTION);
+	const uint32_t call = STEPPED - (START + CALL_AT + 5);
+	const uint32_t back = FUNCTION + size - (STEPPED + size + 5);
+	assert_int_equal(bytes[START + CALL_AT], 0xe8);
+	memcpy(bytes + START + CALL_AT + 1, &call, sizeof call);
+	memcpy(bytes + STEPPED, s->code, size);
+	bytes[STEPPED + size] = 0xe9;
+	memcpy(bytes + STEPPED + size + 1, &back, sizeof back);
+	bytes[FUNCTION] = 0xcc;
+}
+
+static void calls_can_have_a_breakpoint(void **state)
+{
+	const struct cpu *cpu = &cpus[0];
+	unsigned kept = 0;
+	(void)state;
+	if (!has_emulator(cpu))
+		skip();
+	for (size_t i = 0; i < cpu->count; i++) {
+		const struct snippet *s = &cpu->snippets[i];
+		uint8_t bytes[SIZE];
+		uint64_t before[2], after[2];
+		struct patch_plan plan;
+		if (make_through(s, &plan))
+			continue;
+		bool landing = s->code[0] == 0xf3 && s->code[1] == 0x0f && s->code[2] == 0x1e;
+		put_program(cpu, s, NULL, bytes);
+		assert_true(run(cpu, bytes, before));
+		for (int breakpoint = 0; breakpoint < 2; breakpoint++) {
+			if (breakpoint && (landing || plan.at == BASE + FUNCTION))
+				continue;
+			kept += breakpoint;
+			put_program(cpu, s, NULL, bytes);
+			put_other(&plan, bytes);
+			if (breakpoint)
+				put_breakpoint(s, &plan, bytes);
+			if (!run(cpu, bytes, after))
+				fail_msg("a function that %s: dies%s", s->what,
+					 breakpoint ? " of a breakpoint" : "");
+			if (after[0] != CALLS || after[1] != before[1])
+				fail_msg("a function that %s: %u calls counted%s", s->what,
+					 (unsigned)after[0], breakpoint ? ", breakpoint" : "");
+		}
+	}
+	assert_true(kept >= 3);
+}
+
 /* The island jumps to other code first, with the word before it, and that goes on at the body. */
 static void islands_go_through_other_code(void **state)
 {
@@ -355,6 +452,7 @@ int main(void)
 		cmocka_unit_test(far_islands_are_refused),
 		cmocka_unit_test(any_bytes_can_be_planned),
 		cmocka_unit_test(islands_go_through_other_code),
+		cmocka_unit_test(calls_can_have_a_breakpoint),
 		{"moved_code_does_the_same on x86-64", moved_code_does_the_same, NULL, NULL,
 		 (void *)&cpus[0]},
 		{"moved_code_does_the_same on aarch64", moved_code_does_the_same, NULL, NULL,

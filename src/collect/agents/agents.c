@@ -11,7 +11,8 @@
  *    arenas.c        the memory that they count in
  *    sampling.c      the perf events of a thread
  *    unsignalled.c   samples that come while the kernel works for a thread; sample_ring.c: their rings
- *    patches.c       calls of chosen functions, which agents count; moving.c: in a process that runs already
+ *    patches.c       calls of chosen functions, which agents count; moving.c: in a process that runs already; left.c: if
+ *                    their collector was killed
  *    copies.c        samples that a target could not walk itself, and left for us with a copy of its stack
  *    trees.c         from a thread's tree to the profile
  *    waits.c         time off the CPU that agents cannot count; waiting.c: looks at threads that wait

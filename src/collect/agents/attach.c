@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/agents/left.h"
 #include "collect/agents/moving.h"
 #include "collect/agents/programs.h"
 #include "collect/agents/state.h"
@@ -60,7 +61,7 @@ static struct err *refuse_made_code(pid_t pid)
 		const struct map *m = &maps.items[i];
 		bool made = !*m->path || !strncmp(m->path, "[anon", 5) ||
 			    !strncmp(m->path, "/memfd:", 7);
-		if (m->executable && made)
+		if (m->executable && made && !left_has_islands(pid, m->start, m->end))
 			e = err_new(
 				"process %d: it makes code at run time, which may look at return "
 				"addresses: " UPROBES,

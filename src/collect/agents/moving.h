@@ -2,11 +2,10 @@
 #pragma once
 /*
  * Probes in processes that run already: puts them in, and takes them out (inject/still.h). Their agents make the islands
- * (agent/late_probes.c). If a collector was killed, its probes are still there and count: the next one takes them out.
+ * (agent/late_probes.c). If a collector was killed, its probes are still there and count: left.h.
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct agents;
 struct err;
@@ -18,7 +17,3 @@ struct err *moving_put_in(struct agents *agents, struct process *process);
 bool moving_take_out(struct agents *agents, uint32_t number);
 /* Takes all out, ends the agent, and waits a moment until no thread is inside of it. The arena must have `stop`. */
 void moving_end(struct agents *agents, struct process *process);
-
-/* Takes out what a collector has left in this process that was killed. An error: somebody counts there, or a thread stays
-   inside of the agent. */
-struct err *moving_clear(pid_t pid);

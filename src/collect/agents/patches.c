@@ -343,6 +343,30 @@ static struct err *read_maps(struct asking *a, const struct process *p)
 	return e;
 }
 
+/* Where the functions are that are due. Returns whether one is found. */
+static bool find_maps(const struct asking *a, const struct probes *probes, const bool *due,
+		      const struct map **out)
+{
+	bool any = false;
+	for (size_t i = 0; i < probes->count; i++) {
+		out[i] = due[i] ? map_of(&a->code, &probes->functions[i]) : NULL;
+		any |= out[i] != NULL;
+	}
+	return any;
+}
+
+/* An emulator of our own CPU maps no code of the program so that it could be executed. */
+static void look_in_emulator(struct asking *a, const struct probes *probes, const bool *due,
+			     const struct map **out)
+{
+	if (a->cpu->elf_machine != native_machine)
+		return;
+	struct err *e = emulated_maps(a->process->pid, native_machine, &a->code);
+	if (!e)
+		find_maps(a, probes, due, out);
+	err_free(e);
+}
+
 /* Describes those for which it is due (`maps_of`). */
 static struct err *ask(struct asking *a, struct probes *probes, const bool *due)
 {
@@ -351,9 +375,8 @@ static struct err *ask(struct asking *a, struct probes *probes, const bool *due)
 		return e;
 	a->rooms = (struct rooms){.maps = &a->maps, .reach = a->cpu->reach - PAGE};
 	const struct map **maps_of = calloc(probes->count + 1, sizeof *maps_of);
-	for (size_t i = 0; maps_of && i < probes->count; i++)
-		if (due[i])
-			maps_of[i] = map_of(&a->code, &probes->functions[i]);
+	if (maps_of && !find_maps(a, probes, due, maps_of))
+		look_in_emulator(a, probes, due, maps_of);
 	for (size_t i = 0; maps_of && i < probes->count; i++)
 		if (maps_of[i])
 			ask_map(a, maps_of[i], probes, maps_of);
@@ -407,7 +430,7 @@ struct err *patches_ask(struct agents *agents, struct process *p)
 
 /* ---- what they have counted ---- */
 
-static struct probe_sums sums_from(const struct arena_probe_sums *s)
+struct probe_sums patches_sums(const struct arena_probe_sums *s)
 {
 	struct probe_sums out = {.calls = s->calls,
 				 .returned = s->returned,
@@ -440,7 +463,7 @@ struct err *patches_take(const struct patches_tree *tree, uint64_t reference, ui
 	uint32_t number = there ? there->number : 0;
 	if (!there || number >= probes->count)
 		return NULL;
-	struct probe_sums sums = sums_from(there);
+	struct probe_sums sums = patches_sums(there);
 	if (partial)
 		*partial += sums.calls;
 	struct err *e = profile_count(profile, node, tree->thread, 0, sums.calls);
@@ -493,7 +516,7 @@ struct settling {
 static void add_shared(const struct settling *s, struct arena_probe *p)
 {
 	const struct arena_probe_sums *shared = sums_at(s->arena, p->sums);
-	struct probe_sums sums = shared ? sums_from(shared)
+	struct probe_sums sums = shared ? patches_sums(shared)
 					: (struct probe_sums){.least = UINT64_MAX};
 	uint64_t unknown = s->last ? atomic_exchange(&p->unknown, 0) : atomic_load(&p->unknown);
 	sums.calls += unknown;

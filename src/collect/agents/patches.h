@@ -4,9 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harvest/probes.h"
+
 struct agents;
 struct arena;
 struct arena_probe;
+struct arena_probe_sums;
 struct err;
 struct harvest;
 struct patches_tree;
@@ -19,6 +22,8 @@ struct err *patches_ask(struct agents *agents, struct process *process);
 /* Counts the sums that a value of a node refers to. `partial`: is raised by the calls; NULL: their path is complete. */
 struct err *patches_take(const struct patches_tree *tree, uint64_t reference, uint32_t node,
 			 uint64_t *partial);
+/* The same sums in the collector's form. */
+struct probe_sums patches_sums(const struct arena_probe_sums *s);
 typedef void patches_each(struct arena_probe *p, void *context);
 /* For all descriptions of a program. */
 void patches_for_each(struct arena *a, patches_each *each, void *context);

@@ -114,6 +114,8 @@ static void test_a_child_has_none(void **state)
 	assert_false(blocks_take((void *)block.address, &found));
 }
 
+static char wrong; /* its address says so */
+
 static void *use(void *argument)
 {
 	uint64_t own = (uint64_t)argument, state = own + 1;
@@ -125,7 +127,7 @@ static void *use(void *argument)
 			.address = 0x7f0000000010 + number * 32, .bytes = number, .calls = 1};
 		if (!blocks_add(&block, &found) || found.address ||
 		    !blocks_take((void *)block.address, &found) || found.bytes != number)
-			return "wrong";
+			return &wrong;
 	}
 	return NULL;
 }

@@ -65,6 +65,8 @@ static uint64_t fit(uint64_t number, unsigned digits, unsigned step, unsigned ex
 
 uint64_t blocks_bytes(uint64_t bytes)
 {
+	if (!(bytes >> BYTES_DIGITS))
+		return bytes;
 	return fit(bytes, BYTES_DIGITS, BYTES_STEP, (1u << (BYTES_BITS - BYTES_DIGITS)) - 1);
 }
 
@@ -202,9 +204,12 @@ bool blocks_add(const struct heap_block *block, struct heap_block *old)
 	bool good = part_grow(p);
 	if (good) {
 		struct entry *at = part_find(p, block->address);
-		*old = block_of(at);
-		old->address = at->address ? block->address : 0;
-		p->count += !at->address;
+		if (at->address) {
+			*old = block_of(at);
+			old->address = block->address;
+		} else {
+			p->count++;
+		}
 		*at = entry_of(block);
 	}
 	guard_unlock(&p->guard);

@@ -16,7 +16,6 @@
 #include "agent/heap.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -36,6 +35,7 @@
 
 AGENT_OWN struct heap_own heap_own;
 uint64_t heap_filter[(1u << HEAP_FILTER_BITS) / 64];
+uint64_t heap_filter_mask = (UINT64_C(1) << HEAP_FILTER_BITS) - 1;
 
 static struct arena_heap *_Atomic heap;
 
@@ -56,7 +56,7 @@ static void filter_set(uint64_t place, uint8_t count)
 static void filter_add(const void *address, int more)
 {
 	uint64_t place = heap_filter_place(address);
-	if (agent.heap.bytes == 1) /* all bits are set */
+	if (agent.heap.bytes == 1) /* the bit of all is set */
 		return;
 	guard_lock(&filter_guard);
 	if (filter_counts[place] != UINT8_MAX)
@@ -111,8 +111,10 @@ void heap_start(void)
 	alone_start();
 	alloc_start();
 	maps_start();
-	if (agent.heap.bytes == 1)
-		memset(heap_filter, UINT8_MAX, sizeof heap_filter);
+	if (agent.heap.bytes == 1) {
+		heap_filter_mask = 0;
+		heap_filter[0] = 1;
+	}
 	struct arena_heap *here = other ? heap_here() : NULL;
 	for (size_t i = 0; here && i < HEAP_NAME - 1 && (here->other[i] = other[i]); i++)
 		here->other[i + 1] = 0;

@@ -37,10 +37,12 @@ extern AGENT_OWN struct heap_own heap_own;
 /* A bit is set if some block is sampled whose address has this place. Neighbours in memory have neighbouring bits,
    so that the bits for what a program uses are in the CPU's cache. */
 extern uint64_t heap_filter[(1u << HEAP_FILTER_BITS) / 64] __attribute__((visibility("hidden")));
+/* Where all allocations are sampled, all blocks have the same place. */
+extern uint64_t heap_filter_mask __attribute__((visibility("hidden")));
 
 static inline uint64_t heap_filter_place(const void *block)
 {
-	return (uint64_t)block >> 4 & ((UINT64_C(1) << HEAP_FILTER_BITS) - 1);
+	return (uint64_t)block >> 4 & heap_filter_mask;
 }
 
 /* Counts down. Whether the allocation may have a sample: then heap_note is called for its memory. */

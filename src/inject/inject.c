@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "inject/borrow.h"
+#include "inject/cpu.h"
 #include "inject/spot.h"
 #include "process/status.h"
 #include "safe/late.h"
@@ -280,6 +281,32 @@ static bool read_late(pid_t pid, uint64_t at, struct late *out)
 		close(fd);
 	return good;
 }
+
+/* ---- what is left of it ---- */
+
+/* The code as it is copied, but for what differs each time. */
+static bool is_left(const uint8_t *page)
+{
+	return !memcmp(page, inject_code, (size_t)(inject_saved - inject_code));
+}
+
+bool inject_has_left(pid_t pid, uint64_t start, uint64_t end)
+{
+	const uint64_t step = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint8_t page[CODE_SIZE];
+	char path[64];
+	bool good = start < end && start % step == 0;
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)process_task(pid));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (uint64_t at = start; good && at < end; at += step)
+		good = fd >= 0 && pread(fd, page, sizeof page, (off_t)at) == (ssize_t)sizeof page &&
+		       is_left(page);
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* ---- waiting ---- */
 
 /* Waits until the new thread has loaded the library: its function gives back the memory. */
 static struct err *wait_loaded(const struct search *s)

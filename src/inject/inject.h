@@ -7,6 +7,7 @@
  * goes on with what it did. The new thread calls dlopen, and then a function of the library. The process is never stopped
  * as a whole. All its signals are blocked in the new thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,3 +33,6 @@ struct inject_report {
 /* Only finds out whether that can be, as far as it is known before a thread is borrowed. */
 struct err *inject_check(pid_t pid, const struct inject *what);
 struct err *inject_library(pid_t pid, const struct inject *what, struct inject_report *report);
+/* Whether this memory has nothing but code that was put there to load a library, and was left because its collector was
+   killed. */
+bool inject_has_left(pid_t pid, uint64_t start, uint64_t end);

@@ -15,6 +15,8 @@
 
 #include "base/err.h"
 #include "inject/borrow.h"
+#include "inject/cpu.h"
+#include "inject/inject.h"
 #include "inject/spot.h"
 
 enum step { STOP, MAP, MAP_TWICE, CALL, END, STEPS };
@@ -134,11 +136,34 @@ static void test_frame_holds_the_registers(void **state)
 	assert_non_null(memmem(frame, sizeof frame, &mask, sizeof mask));
 }
 
+/* A page of a killed collector is known again; others' code is not. */
+static void test_what_is_left_is_known(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *at = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			   0);
+	uint64_t start = (uint64_t)at;
+	(void)state;
+	assert_true(at != MAP_FAILED);
+	assert_false(inject_has_left(getpid(), start, start + page)); /* others may write code */
+	memcpy(at, inject_code, (size_t)(inject_code_end - inject_code));
+	memcpy(at + page, inject_code, (size_t)(inject_code_end - inject_code));
+	at[inject_saved - inject_code] ^= 1; /* registers of the borrowed thread */
+	assert_true(inject_has_left(getpid(), start, start + 2 * page)); /* of two of them */
+	assert_false(inject_has_left(getpid(), start, start + 3 * page));
+	at[page] ^= 1;
+	assert_false(inject_has_left(getpid(), start, start + 2 * page));
+	assert_false(inject_has_left(getpid(), start + page, start + 2 * page));
+	munmap(at, 3 * page);
+	assert_false(inject_has_left(getpid(), start, start + page)); /* nothing is there */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frame_holds_the_registers),
 		cmocka_unit_test(test_killed_at_each_step),
+		cmocka_unit_test(test_what_is_left_is_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,8 @@ static struct err *refuse_made_code(pid_t pid)
 		const struct map *m = &maps.items[i];
 		bool made = !*m->path || !strncmp(m->path, "[anon", 5) ||
 			    !strncmp(m->path, "/memfd:", 7);
-		if (m->executable && made && !left_has_islands(pid, m->start, m->end))
+		if (m->executable && made && !inject_has_left(pid, m->start, m->end) &&
+		    !left_has_islands(pid, m->start, m->end))
 			e = err_new(
 				"process %d: it makes code at run time, which may look at return "
 				"addresses: " UPROBES,

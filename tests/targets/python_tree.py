@@ -14,7 +14,13 @@ spent = {}
 def count(name, function, *arguments):
     start = time.thread_time_ns()
     function(*arguments)
-    spent[name] = spent.get(name, 0) + time.thread_time_ns() - start
+    spent.setdefault(name, []).append(time.thread_time_ns() - start)
+
+
+def sum_of_times(times):
+    """While a virtual machine stands still its clocks go on, but no sample is taken: one such call counts as a usual one."""
+    usual = sorted(times)[len(times) // 2]
+    return sum(each if each < 10 * usual else usual for each in times)
 
 
 def plain(n):
@@ -110,8 +116,8 @@ def main():
         below(900, rounds, many)
     else:
         rounds(many)
-    for name, ns in spent.items():
-        print(name, ns // 1000)
+    for name, times in spent.items():
+        print(name, sum_of_times(times) // 1000)
 
 
 if __name__ == "__main__":

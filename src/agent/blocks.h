@@ -14,7 +14,7 @@ struct heap_block {
 	uint64_t address;
 	uint64_t bytes;       /* that it stands for, */
 	uint32_t calls, site; /* and calls */
-	uint64_t ticks;       /* when it was allocated */
+	uint64_t ticks;       /* how its life began: agent/heap.c */
 };
 
 /* An entry has no room for all large numbers: these return the largest one that it can have, and is not more. Numbers

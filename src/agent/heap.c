@@ -31,7 +31,9 @@
 #define PERIOD_MOST (UINT64_C(16) << 20)
 #define RATE 1000u         /* samples per second of a thread */
 #define FREES_EXACT 10000u /* paths of a thread that frees, before only some are looked for */
-#define FREE_LARGE 4096u   /* bytes */
+#define LARGE 4096u        /* bytes: of such blocks there are few */
+#define LIVES_EXACT 10000u /* calls of a site, before only some blocks have their lives timed: */
+#define LIVES_BITS 3u      /* one of 2^LIVES_BITS */
 
 AGENT_OWN struct heap_own heap_own;
 uint64_t heap_filter[(1u << HEAP_FILTER_BITS) / 64];
@@ -155,21 +157,47 @@ static void heap_remove(struct arena_heap *h, const struct heap_block *block)
 	alone_add(&h->live, -block->bytes);
 }
 
+/* How the life of a block begins, that was counted at its site: 0: it is not timed; else in ticks. The last bit is set
+   if it stands for as many as LIVES_BITS say. To read the clock is a quarter of what an allocation costs if all are
+   counted. So after some of a site, of so many in a row only one is timed, by chance. Large blocks always are. */
+static uint64_t life_begin(const struct arena_site *site, const struct heap_block *block)
+{
+	uint64_t number = atomic_load_explicit(&site->calls, memory_order_relaxed);
+	if (agent.heap.bytes != 1 || number <= LIVES_EXACT || block->bytes >= LARGE)
+		return ticks_now() & ~UINT64_C(1);
+	uint64_t chosen = ((number >> LIVES_BITS) + block->site) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t which = number ^ chosen >> (64 - LIVES_BITS);
+	return which & ((1u << LIVES_BITS) - 1) ? 0 : ticks_now() | 1;
+}
+
+/* The life of a block ends. Only its own thread adds to `brief`. */
+static void life_end(const struct heap_block *block, _Atomic uint64_t *sum, _Atomic uint64_t *brief)
+{
+	uint64_t ticks = ticks_now() - block->ticks;
+	uint64_t lives = (uint64_t)block->calls << (block->ticks & 1 ? LIVES_BITS : 0);
+	if (!brief) {
+		alone_add(sum, ticks * lives);
+		return;
+	}
+	counter_add(sum, ticks * lives);
+	if (ticks < agent.heap.brief)
+		counter_add(brief, lives);
+}
+
 /* The thread has freed a block. */
 static void site_end(const struct heap_taken *taken)
 {
 	const struct heap_block *block = &taken->block;
 	struct arena_site *site = arena_site(agent.arena, block->site);
-	uint64_t ticks = ticks_now() - block->ticks;
-	if (site->thread != heap_own.number) {
+	bool own = site->thread == heap_own.number;
+	if (block->ticks)
+		life_end(block, own ? &site->lifetime : &site->lifetime_elsewhere,
+			 own ? &site->brief : NULL);
+	if (!own) {
 		alone_add(&site->ended_elsewhere, block->calls);
-		alone_add(&site->lifetime_elsewhere, ticks * block->calls);
 		return;
 	}
 	counter_add(&site->ended, block->calls);
-	counter_add(&site->lifetime, ticks * block->calls);
-	if (ticks < agent.heap.brief)
-		counter_add(&site->brief, block->calls);
 	if (taken->temporary)
 		counter_add(&site->temporary, block->calls);
 }
@@ -267,7 +295,7 @@ static void take(struct agent_thread *t, uint64_t pc, void *address, size_t size
 		return;
 	}
 	count(h, &block, size, grown);
-	block.ticks = ticks_now();
+	block.ticks = life_begin(arena_site(agent.arena, block.site), &block);
 	if (!table_add(&block, &old)) {
 		counter_add(&arena_site(agent.arena, block.site)->freed, block.bytes);
 		atomic_fetch_add(&h->untracked, 1);
@@ -350,7 +378,7 @@ static void next_free(void)
 static uint64_t weigh_free(uint64_t bytes)
 {
 	uint64_t weight = heap_own.free_weight;
-	if (agent.heap.bytes != 1 || bytes >= FREE_LARGE)
+	if (agent.heap.bytes != 1 || bytes >= LARGE)
 		return 1;
 	if (heap_own.frees++ < FREES_EXACT)
 		return heap_own.free_weight = 1;

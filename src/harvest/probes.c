@@ -128,7 +128,7 @@ uint64_t probes_quantile(const struct probe_sums *s, double part)
 
 /* ---- sums ---- */
 
-static void add(struct probe_sums *to, const struct probe_sums *more)
+void probes_sum(struct probe_sums *to, const struct probe_sums *more)
 {
 	if (!to->calls && !to->returned)
 		to->least = UINT64_MAX;
@@ -180,11 +180,11 @@ struct err *probes_add(struct probes *p, uint32_t function, uint32_t node,
 {
 	if (function >= p->count)
 		return err_new("no such function");
-	add(&p->functions[function].sums, more);
+	probes_sum(&p->functions[function].sums, more);
 	struct probe_path *path = NULL;
 	struct err *e = node ? path_at(p, function, node, &path) : NULL;
 	if (path)
-		add(&path->sums, more);
+		probes_sum(&path->sums, more);
 	return e;
 }
 

@@ -117,6 +117,8 @@ struct probes {
 void probes_free(struct probes *probes);
 /* Forgets the functions from this one on, which were never in place. */
 void probes_forget(struct probes *probes, size_t first);
+/* Adds sums to others, which may be all zero. */
+void probes_sum(struct probe_sums *to, const struct probe_sums *more);
 /* Changes the state of a function for the worse. `reason` is copied. */
 void probes_refuse(struct probe_function *function, enum probe_state state, const char *reason);
 /* Adds to the sums of a function, and of the path that ends at this node; node 0: it is not known. */

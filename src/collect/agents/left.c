@@ -239,20 +239,6 @@ struct counting {
 	size_t count;
 };
 
-static void add_sums(struct probe_sums *to, const struct probe_sums *more)
-{
-	to->calls += more->calls;
-	to->returned += more->returned;
-	to->unwound += more->unwound;
-	to->abandoned += more->abandoned;
-	to->untimed += more->untimed;
-	to->ns += more->ns;
-	to->most = more->most > to->most ? more->most : to->most;
-	to->least = more->least < to->least ? more->least : to->least;
-	for (size_t i = 0; i < PROBE_TIMES; i++)
-		to->times[i] += more->times[i];
-}
-
 static void count_sums(struct counting *c, uint64_t reference)
 {
 	if (!reference || reference > c->size / 8 ||
@@ -261,7 +247,7 @@ static void count_sums(struct counting *c, uint64_t reference)
 	const struct arena_probe_sums *s = (const void *)((const char *)c->arena + reference * 8);
 	const struct probe_sums sums = patches_sums(s);
 	if (s->number < c->count)
-		add_sums(&c->sums[s->number], &sums);
+		probes_sum(&c->sums[s->number], &sums);
 }
 
 static void count_node(void *context, uint32_t index, uint32_t parent, uint64_t key,
@@ -321,7 +307,7 @@ static void list(struct inside *in, struct counting *c, struct left *out)
 						   .abandoned = atomic_load(&p.unknown),
 						   .least = UINT64_MAX};
 		count_sums(c, p.sums);
-		add_sums(&c->sums[p.number], &unknown);
+		probes_sum(&c->sums[p.number], &unknown);
 		out->all[out->count++] = (struct left_probe){p.function, is_on(in, &p),
 							     c->sums[p.number]};
 	}
@@ -338,8 +324,6 @@ static struct err *read_arena(struct inside *in, struct left *out)
 	c.sums = calloc(c.count, sizeof *c.sums);
 	struct arena_header *arena = more && c.sums ? copy_arena(in) : NULL;
 	c.arena = arena;
-	for (size_t i = 0; arena && i < c.count; i++)
-		c.sums[i].least = UINT64_MAX;
 	if (arena) {
 		count_threads(&c);
 		list(in, &c, out);

@@ -20,6 +20,7 @@ struct maker {
 	const double *weights;
 	struct sums *out;
 	bool *cuts, *pressed;
+	bool more_cuts;  /* than in the round before, for switches that share a table */
 	uint32_t *order; /* blocks: one comes after all from which an uncut edge leads to it */
 	size_t order_count;
 	int64_t *least, *most; /* by block: what may still be added to the sum behind it */
@@ -265,8 +266,8 @@ static bool find_counting(const struct use_cpu *cpu, uint8_t flags, uint32_t bus
 }
 
 bool sums_counting_registers(const struct graph *graph, const struct live *live,
-			     const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
-			     uint32_t edge, uint32_t *out)
+			     const struct use_cpu *cpu, const struct sums_block *sum,
+			     uint32_t block, uint32_t edge, uint32_t *out)
 {
 	const struct graph_block *b = &graph->blocks[block];
 	uint32_t end = live->first[block + 1], busy;
@@ -281,8 +282,7 @@ bool sums_counting_registers(const struct graph *graph, const struct live *live,
 		flags = live->insns[end - 1].flags;
 		busy = live->insns[end - 1].live;
 	}
-	return find_counting(cpu, flags, busy,
-			     sums->blocks[block].varies ? sums->blocks[block].out : SUMS_NONE, out);
+	return find_counting(cpu, flags, busy, sum->varies ? sum->out : SUMS_NONE, out);
 }
 
 static bool can_count(const struct maker *m, uint32_t block, uint32_t edge)
@@ -290,7 +290,8 @@ static bool can_count(const struct maker *m, uint32_t block, uint32_t edge)
 	uint32_t set;
 	if (edge != SUMS_LEAVES && m->graph->edges[edge].kind == EDGE_LANDING)
 		return m->out->blocks[m->graph->edges[edge].to].landing_sum != SUMS_NONE;
-	return sums_counting_registers(m->graph, m->live, m->cpu, m->out, block, edge, &set);
+	return sums_counting_registers(m->graph, m->live, m->cpu, &m->out->blocks[block], block,
+				       edge, &set);
 }
 
 /* Whether no path can end at an edge, because neither the flags nor a register is free there. */
@@ -449,7 +450,40 @@ static struct err *make_numbers(struct maker *m)
 	}
 }
 
+/* Where one of two switches that share a table ends a path on the way to a block, the other one must, too. Returns whether it
+   is so; else more ways are cut now. */
+static bool have_same_cuts(struct maker *m, uint32_t a, uint32_t b)
+{
+	const struct graph *g = m->graph;
+	const struct numbering_edge *edges = m->out->numbering.edges;
+	bool same = true;
+	for (uint32_t i = g->blocks[a].first; i < g->blocks[a].first + g->blocks[a].count; i++)
+		for (uint32_t k = g->blocks[b].first; k < g->blocks[b].first + g->blocks[b].count;
+		     k++)
+			if (g->edges[i].to == g->edges[k].to && g->edges[i].kind != EDGE_LANDING &&
+			    g->edges[k].kind != EDGE_LANDING && edges[i].cut != edges[k].cut)
+				same = !(m->cuts[i] = m->cuts[k] = true);
+	return same;
+}
+
+static bool share_cuts(struct maker *m)
+{
+	const struct graph *g = m->graph;
+	bool same = true;
+	for (size_t i = 0; m->cpu->shares_tables && i < g->table_count; i++)
+		for (size_t k = 0; k < i; k++) {
+			uint32_t a = graph_find(g, g->tables[i].jump),
+				 b = graph_find(g, g->tables[k].jump);
+			if (g->tables[i].table == g->tables[k].table && a != GRAPH_NONE &&
+			    b != GRAPH_NONE)
+				same &= have_same_cuts(m, a, b);
+		}
+	m->more_cuts |= !same;
+	return same;
+}
+
 static const char no_place[] = "too few registers are free";
+static const char no_cuts[] = "two switches have the same table";
 static const char no_count[] = "flags and registers are needed where a path ends";
 
 /* Sets why the sums cannot be kept so; NULL: they can. */
@@ -459,6 +493,10 @@ static struct err *make_round(struct maker *m, bool *seen, uint8_t *wanted)
 	struct err *e = make_numbers(m);
 	if (e)
 		return e;
+	if (!share_cuts(m)) {
+		m->out->refused = no_cuts;
+		return NULL;
+	}
 	if (!find_order(m))
 		return err_new("out of memory");
 	find_values(m, seen);
@@ -475,8 +513,9 @@ static struct err *make_rounds(struct maker *m)
 	struct err *e = seen && wanted ? NULL : err_new("out of memory");
 	for (unsigned i = 0; i < ROUNDS_MAX && !e; i++) {
 		before = m->out->pressed;
+		m->more_cuts = false;
 		e = make_round(m, seen, wanted);
-		if (!m->out->refused || m->out->pressed == before)
+		if (!m->out->refused || (m->out->pressed == before && !m->more_cuts))
 			break;
 	}
 	free(seen);

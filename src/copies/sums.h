@@ -52,10 +52,10 @@ struct sums {
 struct err *sums_make(const struct graph *graph, const struct live *live, const struct use_cpu *cpu,
 		      const double *weights, struct sums *out);
 /* Finds registers that are free where the path behind a block ends, by an edge or by leaving the function (SUMS_LEAVES): as
-   many as the CPU needs to count there. If the flags may not change, these are those for counting slowly. False: there
-   are too few. */
+   many as the CPU needs to count there. If the flags may not change, these are those for counting slowly. `sum`: where the
+   sum is then. False: there are too few. */
 #define SUMS_LEAVES UINT32_MAX
 bool sums_counting_registers(const struct graph *graph, const struct live *live,
-			     const struct use_cpu *cpu, const struct sums *sums, uint32_t block,
-			     uint32_t edge, uint32_t *out);
+			     const struct use_cpu *cpu, const struct sums_block *sum,
+			     uint32_t block, uint32_t edge, uint32_t *out);
 void sums_free(struct sums *sums);

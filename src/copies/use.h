@@ -35,6 +35,7 @@ struct use_cpu {
 	bool uses_sum;      /* where the sum is in a register, that is one of those for counting */
 	bool changes_flags; /* such code does */
 	bool keeps_on_stack; /* before a call it can do without, because it keeps registers below the stack */
+	bool shares_tables; /* switches that have the same table have the same new one in a copy */
 	void (*read)(const uint8_t *code, size_t size, struct use *out);
 };
 

@@ -199,5 +199,6 @@ const struct use_cpu use_x86_64 = {
 	.to_keep = 1,
 	.keeps_on_stack = true,
 	.changes_flags = true,
+	.shares_tables = true,
 	.read = x86_64_read,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocks of a copy are written as they stand in the function. Behind each come the ways to others that have something to
- * count. Switches get tables of their own, with the way to each case. Before a block where exceptions come in stand the ways from
+ * count. Switches get tables of their own, with the way to each case (switches.c). Before a block where exceptions come in stand the ways from
  * the calls that may throw.
  *
  * Nothing is put on the stack but right before a call: below SP may be the function's red zone.
@@ -13,11 +13,8 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "flow/tables.h"
 #include "image/image.h"
 #include "isa/insn.h"
-
-#define ALIGNMENT 8 /* of tables */
 
 /* ---- for CPUs ---- */
 
@@ -95,14 +92,6 @@ static const struct graph_part *part_of(const struct writer *w, uint64_t address
 	return NULL;
 }
 
-struct table *writer_table_at(struct writer *w, uint64_t address)
-{
-	for (size_t i = 0; i < w->table_count; i++)
-		if (w->tables[i].of->table == address)
-			return &w->tables[i];
-	return NULL;
-}
-
 bool writer_is_own_code(const struct writer *w, uint64_t address)
 {
 	return part_of(w, address) && address != w->in->parts[0].start &&
@@ -120,12 +109,11 @@ static int64_t counter(const struct writer *w, int64_t number)
 static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add)
 {
 	const struct write_input *in = w->in;
-	const struct sums_block *b = &in->sums->blocks[block];
+	const struct sums_block *b = switches_behind(w, block);
 	struct write_counter c = {.at = counter(w, b->varies ? add : b->value + add),
 				  .sum = b->varies ? b->out : SUMS_NONE};
 	add_place(w, COPY_WHOLE, place_register(c.sum), b->varies ? add : b->value + add);
-	if (!sums_counting_registers(in->graph, in->live, w->cpu->use, in->sums, block, edge,
-				     &c.free))
+	if (!sums_counting_registers(in->graph, in->live, w->cpu->use, b, block, edge, &c.free))
 		w->refused = "its code cannot be written";
 	w->cpu->put_count(w, &c);
 }
@@ -140,7 +128,7 @@ static bool has_code(const struct writer *w, uint32_t edge)
 {
 	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
 	const struct graph_edge *g = &w->in->graph->edges[edge];
-	const struct sums_block *from = &w->in->sums->blocks[g->from],
+	const struct sums_block *from = switches_behind(w, g->from),
 				*to = &w->in->sums->blocks[g->to];
 	if (g->kind == EDGE_LANDING)
 		return false;
@@ -154,7 +142,7 @@ static void add_way_place(struct writer *w, uint32_t edge)
 {
 	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
 	const struct graph_edge *g = &w->in->graph->edges[edge];
-	const struct sums_block *from = &w->in->sums->blocks[g->from];
+	const struct sums_block *from = switches_behind(w, g->from);
 	if (e->cut)
 		add_place(w, g->to, COPY_KNOWN, e->set);
 	else if (from->varies)
@@ -167,7 +155,7 @@ static void put_edge(struct writer *w, uint32_t edge)
 {
 	const struct numbering_edge *e = &w->in->sums->numbering.edges[edge];
 	const struct graph_edge *g = &w->in->graph->edges[edge];
-	const struct sums_block *from = &w->in->sums->blocks[g->from],
+	const struct sums_block *from = switches_behind(w, g->from),
 				*to = &w->in->sums->blocks[g->to];
 	if (e->cut && g->kind != EDGE_LANDING)
 		put_end(w, g->from, edge, e->add);
@@ -237,7 +225,17 @@ static void put_branch(struct writer *w, uint32_t block, uint32_t insn, uint32_t
 static void put_switch(struct writer *w, uint32_t block, uint32_t insn)
 {
 	const struct graph_block *b = &w->in->graph->blocks[block];
+	const struct sums_block *sum = &w->in->sums->blocks[block],
+				*behind = switches_behind(w, block);
+	if (behind != sum && !sum->varies) {
+		w->cpu->put_set(w, behind->out, sum->value + behind->value);
+	} else if (behind != sum) {
+		w->cpu->put_add(w, behind->out, sum->out, behind->value);
+		add_place(w, block, behind->out, -behind->value);
+	}
 	w->cpu->put_moved(w, insn);
+	if (switches_owner(w, block) != block)
+		return;
 	for (uint32_t i = b->first; i < b->first + b->count; i++) {
 		if (w->in->graph->edges[i].kind == EDGE_LANDING)
 			continue;
@@ -462,119 +460,6 @@ static void put_blocks(struct writer *w)
 		w->cpu->fix(w, w->fixups[i].at, w->labels[w->fixups[i].block]);
 }
 
-/* ---- tables ---- */
-
-/* Where an entry of a table leads in the function; 0: it is not there. */
-static uint64_t address_of(const struct writer *w, const struct graph_table *t, uint32_t index)
-{
-	const struct jump_table table = {.table = t->table,
-					 .base = t->base,
-					 .entry_size = t->entry_size,
-					 .shift = t->shift,
-					 .is_signed = t->is_signed};
-	size_t size = 0;
-	const uint8_t *bytes = image_bytes_at(w->in->image,
-					      t->table + (uint64_t)index * t->entry_size, &size);
-	return bytes && size >= t->entry_size ? tables_target(&table, bytes) : 0;
-}
-
-/* The same as a block; GRAPH_NONE: it leads to none. */
-static uint32_t target_of(const struct writer *w, const struct graph_table *t, uint32_t index)
-{
-	uint64_t address = address_of(w, t, index);
-	uint32_t block = graph_find(w->in->graph, address);
-	if (block == GRAPH_NONE || w->in->graph->blocks[block].start != address)
-		return GRAPH_NONE;
-	return block;
-}
-
-static bool goes_to(const struct graph *g, uint32_t from, uint32_t to)
-{
-	for (uint32_t i = g->blocks[from].first; i < g->blocks[from].first + g->blocks[from].count;
-	     i++)
-		if (g->edges[i].to == to)
-			return true;
-	return false;
-}
-
-/* Whether the way of an entry is known: then it leads into the copy. */
-static bool is_known(const struct writer *w, const struct table *t, uint32_t index)
-{
-	uint32_t to = index < t->of->entries ? target_of(w, t->of, index) : GRAPH_NONE;
-	return to != GRAPH_NONE && goes_to(w->in->graph, t->block, to);
-}
-
-/* If it is not known for sure how long a table is, what follows may belong to it, as long as it looks like entries. These
-   lead where they did. */
-static uint32_t count_entries(const struct writer *w, const struct graph_table *t)
-{
-	uint32_t count = t->entries, most = count + WRITE_TABLE_SPARE;
-	while (!t->exact && count < most && image_is_code(w->in->image, address_of(w, t, count)))
-		count++;
-	return count;
-}
-
-static const char *check_table(struct writer *w, struct table *t)
-{
-	const char *refused = w->cpu->check_table(w, t);
-	if (!t->of->exact && t->of->entry_size != 4)
-		return "how long the table of a switch is, is not known for sure";
-	for (uint32_t i = 0; i < t->of->entries && t->of->exact && !refused; i++)
-		if (!is_known(w, t, i))
-			refused = WRITE_NO_TABLE;
-	t->entries = count_entries(w, t->of);
-	return refused;
-}
-
-static void take_tables(struct writer *w)
-{
-	const struct graph *g = w->in->graph;
-	uint64_t at = w->in->tables;
-	for (size_t i = 0; i < g->table_count && !w->refused; i++) {
-		const struct graph_table *from = &g->tables[i];
-		struct table t = {.of = from, .to = at, .block = graph_find(g, from->jump)};
-		if (t.block == GRAPH_NONE || !g->blocks[t.block].reached)
-			continue;
-		w->refused = writer_table_at(w, from->table) ? "two switches have the same table"
-							     : check_table(w, &t);
-		at += ((uint64_t)t.entries * t.size + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
-		w->tables[w->table_count++] = t;
-	}
-}
-
-/* Where the way to a block begins, from a switch. */
-static uint32_t way_to(const struct writer *w, uint32_t from, uint32_t to)
-{
-	const struct graph_block *b = &w->in->graph->blocks[from];
-	for (uint32_t i = b->first; i < b->first + b->count; i++)
-		if (w->in->graph->edges[i].to == to && w->stubs[i] != UINT32_MAX)
-			return w->stubs[i];
-	return w->labels[to];
-}
-
-static void put_table(struct writer *w, const struct table *t, struct buf *out)
-{
-	for (uint32_t i = 0; i < t->entries; i++) {
-		uint64_t to = is_known(w, t, i)
-				      ? w->in->address + way_to(w, t->block, target_of(w, t->of, i))
-				      : address_of(w, t->of, i);
-		uint64_t word = t->size == 4 ? to - t->to : to + w->in->bias;
-		buf_append(out, &word, t->size);
-	}
-	while (out->size % ALIGNMENT)
-		buf_append(out, "", 1);
-}
-
-static void put_tables(struct writer *w, struct buf *out)
-{
-	for (size_t k = 0; k < w->table_count && !w->refused; k++) {
-		if (!w->tables[k].used)
-			w->refused = "where the table of a switch is used was not found";
-		put_table(w, &w->tables[k], out);
-	}
-	w->failed |= out->failed;
-}
-
 /* ---- all of it ---- */
 
 static bool prepare(struct writer *w)
@@ -627,11 +512,11 @@ static void write_all(struct writer *w, struct buf *tables)
 	w->refused = why_not(w->in->graph, w->in->live);
 	w->failed = !prepare(w);
 	if (!w->failed && !w->refused)
-		take_tables(w);
+		switches_take(w);
 	if (!w->failed && !w->refused)
 		put_blocks(w);
 	if (!w->failed && !w->refused)
-		put_tables(w, tables);
+		switches_put(w, tables);
 	w->failed |= w->code.failed;
 	if (out->landing_count)
 		qsort(out->landings, out->landing_count, sizeof *out->landings, by_call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A copy while it is written: internal to writer.c and write_*.c.
+ * A copy while it is written: internal to writer.c, switches.c and write_*.c.
  *
  * writer.c goes through the blocks and knows what must be counted, set and kept where. A CPU's file knows
  * instructions, and nothing of paths.
@@ -24,6 +24,10 @@ struct table { /* of a switch */
 	uint32_t block;
 	uint32_t
 		first; /* the instruction from which on the end of the block is written anew, for a CPU that does so */
+	size_t owner; /* the number of the switch whose new table it goes by; mostly its own */
+	int64_t more; /* what its sum is less than that one's */
+	struct sums_block
+		behind; /* if tables are shared: where the sum is when it jumps, and what is added to it */
 };
 
 #define WRITE_NO_TABLE "a switch has a table that cannot be copied"
@@ -102,7 +106,18 @@ struct write_cpu {
 
 extern const struct write_cpu write_x86_64, write_aarch64;
 
-/* ---- what CPUs use of writer.c ---- */
+/* ---- switches.c ---- */
+
+/* Finds what tables there must be. */
+void switches_take(struct writer *w);
+/* The block of the switch whose table and ways the switch of a block has: mostly its own. */
+uint32_t switches_owner(const struct writer *w, uint32_t block);
+/* Where the sum is behind a block. */
+const struct sums_block *switches_behind(const struct writer *w, uint32_t block);
+/* Writes the tables, when all blocks are. */
+void switches_put(struct writer *w, struct buf *out);
+
+/* ---- what CPUs use of writer.c and switches.c ---- */
 
 static inline void put(struct writer *w, const void *bytes, size_t size)
 {
@@ -121,7 +136,7 @@ void writer_add_call(struct writer *w, uint64_t target);
 void writer_lose_sum(struct writer *w);
 /* What is written next goes to a block. */
 void writer_add_fixup(struct writer *w, uint32_t block);
-/* The table of a switch at this address; NULL: none. */
+/* The new table for the one of a switch at this address; NULL: none. */
 struct table *writer_table_at(struct writer *w, uint64_t address);
 /* Whether the address is one of code of the function, but for its entry. */
 bool writer_is_own_code(const struct writer *w, uint64_t address);

@@ -288,7 +288,12 @@ size_t alloc_usable(void *block)
 const char *alloc_other(void)
 {
 	Dl_info ours, called;
-	if (!dladdr((void *)is_early, &ours) || !dladdr((void *)malloc, &called))
+	ElfW(Sym) *symbol = NULL;
+	if (!dladdr((void *)is_early, &ours) ||
+	    !dladdr1((void *)malloc, &called, (void **)&symbol, RTLD_DL_SYMENT))
+		return NULL;
+	/* An executable at a fixed address that takes the address of malloc has a stub, which stands for it everywhere. */
+	if (symbol && symbol->st_shndx == SHN_UNDEF)
 		return NULL;
 	return called.dli_fbase == ours.dli_fbase ? NULL : called.dli_fname;
 }

@@ -329,7 +329,8 @@ static void estimate_alone(struct estimate *x)
 	}
 }
 
-static struct err *solve(struct estimate *x)
+/* `rough`: without deviations. */
+static struct err *solve(struct estimate *x, bool rough)
 {
 	bool solved = true;
 	struct flow *flow = NULL;
@@ -342,7 +343,8 @@ static struct err *solve(struct estimate *x)
 		e = expect_known(x, flow);
 	if (!e) {
 		guess(x);
-		e = flow_solve(flow, class_cost, x, x->values, x->deviations, &solved);
+		e = flow_solve(flow, class_cost, x, x->values, rough ? NULL : x->deviations,
+			       &solved);
 	}
 	if (!solved)
 		estimate_alone(x);
@@ -460,7 +462,7 @@ struct err *frequency_estimate(const struct frequency_input *input, struct frequ
 	if (!e)
 		e = begin(&x);
 	if (!e)
-		e = solve(&x);
+		e = solve(&x, false);
 	if (!e)
 		e = give(&x, out);
 	release(&x);
@@ -525,7 +527,7 @@ static struct err *learn_from(const struct frequency_input *in, const struct fre
 		return NULL;
 	struct err *e = begin(&x);
 	if (!e)
-		e = solve(&x);
+		e = solve(&x, true);
 	if (!e)
 		count_windows(&x, sums);
 	release(&x);

@@ -65,6 +65,7 @@ void program_close(struct program *program)
 	for (size_t i = 0; i < program->count; i++)
 		free_function(&program->functions[i]);
 	free(program->functions);
+	annotate_samples_free(program->own_samples);
 	spots_free(&program->spots);
 	machine_close(&program->machine);
 	*program = (struct program){0};
@@ -115,7 +116,7 @@ static double count_pieces(const struct profile *p, uint32_t metric, uint64_t si
 
 /* Reads a function behind those that are there. */
 static struct err *read_function(struct program *program, struct modules *modules,
-				 const struct annotate_function *f, const struct program_options *o,
+				 const struct annotate_function *f,
 				 const struct function_options *options)
 {
 	struct program_function *to = &program->functions[program->count];
@@ -124,8 +125,8 @@ static struct err *read_function(struct program *program, struct modules *module
 	to->function = calloc(1, sizeof *to->function);
 	struct err *e = to->annotation && to->function ? NULL : err_new("out of memory");
 	if (!e)
-		e = annotate_make_self(program->profile, modules, f->module, f->start, o->thread,
-				       to->annotation);
+		e = annotate_make_self(program->profile, modules, f->module, f->start,
+				       program->own_samples, to->annotation);
 	if (!e)
 		e = function_read(to->annotation, &program->machine, options, to->function);
 	if (e)
@@ -313,6 +314,11 @@ static struct err *look_around(struct program *program, struct modules *modules,
 		annotate_functions_free(all);
 		return e;
 	}
+	e = annotate_samples_gather(p, o->thread, &program->own_samples);
+	if (e) {
+		annotate_functions_free(all);
+		return e;
+	}
 	count_faults(&program->spots, modules, all);
 	*out = (struct function_options){
 		.metric = o->metric,
@@ -377,8 +383,7 @@ static void read_largest(struct program *program, struct modules *modules,
 		if (f->self < PROGRAM_SAMPLES_MIN && !o->every)
 			break;
 		if (!is_read(program, f))
-			err_free(read_function(program, modules, f, o,
-					       with)); /* stubs and the like */
+			err_free(read_function(program, modules, f, with)); /* stubs and the like */
 	}
 }
 
@@ -398,7 +403,7 @@ struct err *program_explain_one(struct program *program, struct modules *modules
 		return e;
 	e = make_room(program, FUNCTIONS_MAX + 1);
 	if (!e)
-		e = read_function(program, modules, &f, o, &with);
+		e = read_function(program, modules, &f, &with);
 	if (!e) {
 		const struct function *read = program->functions[0].function;
 		if (read->samples + read->faults < PROGRAM_SAMPLES_MIN)

@@ -15,6 +15,7 @@
 
 #include "annotate/build.h"
 #include "analyze/modules.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "image/image.h"
@@ -173,23 +174,83 @@ static struct err *count_samples(struct annotation *a, const bool *thread)
 	return good ? NULL : err_new("out of memory");
 }
 
-/* Of `self` alone: only nodes that have samples of their own are looked at. */
-static struct err *count_self(struct annotation *a, const bool *thread)
+/* ---- samples of many functions ---- */
+
+struct sample {
+	uint32_t module, metric;
+	uint64_t address, count;
+};
+
+struct annotate_samples {
+	struct sample *all; /* ascending by module and address */
+	size_t count;
+	uint64_t *whole; /* of each metric, of all threads */
+};
+
+static int by_place(const void *a, const void *b)
 {
-	const struct profile *p = a->profile;
-	struct counter c = {.a = a, .p = p};
+	const struct sample *x = a, *y = b;
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+struct err *annotate_samples_gather(const struct profile *p, const bool *thread,
+				    struct annotate_samples **out)
+{
+	struct annotate_samples *s = *out = calloc(1, sizeof *s);
+	if (s) {
+		s->all = calloc(p->value_count + 1, sizeof *s->all);
+		s->whole = calloc(p->metric_count + 1, sizeof *s->whole);
+	}
+	if (!s || !s->all || !s->whole) {
+		annotate_samples_free(s);
+		*out = NULL;
+		return err_new("out of memory");
+	}
+	for (size_t i = 0; i < p->value_count; i++) {
+		const struct profile_value *v = &p->values[i];
+		const struct profile_node *n = &p->nodes[v->node];
+		s->whole[v->metric] += v->count;
+		if ((thread && !thread[v->thread]) ||
+		    (n->kind != PROFILE_CALL && n->kind != PROFILE_EXACT))
+			continue;
+		s->all[s->count++] = (struct sample){
+			n->module, v->metric, n->address - (n->kind == PROFILE_CALL), v->count};
+	}
+	if (s->count)
+		qsort(s->all, s->count, sizeof *s->all, by_place);
+	return NULL;
+}
+
+void annotate_samples_free(struct annotate_samples *s)
+{
+	if (!s)
+		return;
+	free(s->all);
+	free(s->whole);
+	free(s);
+}
+
+/* Of `self` alone. */
+static struct err *count_self(struct annotation *a, const struct annotate_samples *s)
+{
+	struct counter c = {.a = a, .p = a->profile};
 	a->self = calloc((a->item_count + a->insn_count) * a->metric_count + 1, sizeof *a->self);
 	a->whole = calloc(a->metric_count + 1, sizeof *a->whole);
 	if (!a->self || !a->whole)
 		return err_new("out of memory");
-	for (size_t i = 0; i < p->value_count; i++) {
-		const struct profile_value *v = &p->values[i];
-		a->whole[v->metric] += v->count;
-		if (thread && !thread[v->thread])
-			continue;
-		uint32_t insn = insn_of(a, &p->nodes[v->node]);
+	memcpy(a->whole, s->whole, a->metric_count * sizeof *a->whole);
+	if (!a->insn_count)
+		return NULL;
+	struct sample first = {.module = a->module, .address = a->insns[0].address};
+	uint64_t last = a->insns[a->insn_count - 1].address + UINT8_MAX;
+	size_t at = FIRST_NOT(i, s->count, by_place(&s->all[i], &first) < 0);
+	for (; at < s->count && s->all[at].module == a->module && s->all[at].address <= last;
+	     at++) {
+		uint32_t insn = annotate_insn_at(a, s->all[at].address);
 		if (insn != NONE)
-			add_self(&c, insn, v->metric, v->count);
+			add_self(&c, insn, s->all[at].metric, s->all[at].count);
 	}
 	return NULL;
 }
@@ -300,12 +361,12 @@ struct err *annotate_make(const struct profile *profile, struct modules *modules
 }
 
 struct err *annotate_make_self(const struct profile *profile, struct modules *modules,
-			       uint32_t module, uint64_t address, const bool *thread,
-			       struct annotation *out)
+			       uint32_t module, uint64_t address,
+			       const struct annotate_samples *samples, struct annotation *out)
 {
 	struct err *e = annotate_read(profile, modules, module, address, out);
 	if (!e)
-		e = count_self(out, thread);
+		e = count_self(out, samples);
 	if (e)
 		annotate_free(out);
 	return e;

@@ -78,10 +78,15 @@ struct annotation {
    run time, code of the kernel, a file that is gone or has changed. */
 struct err *annotate_make(const struct profile *profile, struct modules *modules, uint32_t module,
 			  uint64_t address, const bool *thread, struct annotation *out);
+/* The samples of a whole profile by where they are, for many functions in a row. */
+struct annotate_samples;
+struct err *annotate_samples_gather(const struct profile *profile, const bool *thread,
+				    struct annotate_samples **out);
+void annotate_samples_free(struct annotate_samples *samples); /* NULL is fine */
 /* The same without totals, which takes much less time: `total` is NULL. */
 struct err *annotate_make_self(const struct profile *profile, struct modules *modules,
-			       uint32_t module, uint64_t address, const bool *thread,
-			       struct annotation *out);
+			       uint32_t module, uint64_t address,
+			       const struct annotate_samples *samples, struct annotation *out);
 /* The same without samples: `self` and `total` are NULL. */
 struct err *annotate_read(const struct profile *profile, struct modules *modules, uint32_t module,
 			  uint64_t address, struct annotation *out);

@@ -31,6 +31,31 @@ static bool find(const char *text, const char *field, char out[WORD_MAX])
 	return false;
 }
 
+/* Whether a word is in the line of features of the first CPU that has one. */
+static bool has_flag(const char *text, const char *flag)
+{
+	const char *at = strstr(text, "\nflags");
+	size_t size = strlen(flag);
+	size_t end = at ? strcspn(at + 1, "\n") + 1 : 0;
+	for (size_t i = 1; i + size <= end; i++)
+		if (at[i - 1] == ' ' && !strncmp(at + i, flag, size) &&
+		    (at[i + size] == ' ' || at[i + size] == '\n' || !at[i + size]))
+			return true;
+	return false;
+}
+
+/* Virtual machines may be told an older model than theirs. None before Sapphire Rapids has AMX. */
+static void reveal(const char *text, const char *family, char model[WORD_MAX])
+{
+	static const char *const with_amx[] = {"143", "173", "174", "207"};
+	if (strcmp(family, "6") != 0 || !has_flag(text, "amx_tile"))
+		return;
+	for (size_t i = 0; i < sizeof with_amx / sizeof *with_amx; i++)
+		if (!strcmp(model, with_amx[i]))
+			return;
+	snprintf(model, WORD_MAX, "%s", with_amx[0]);
+}
+
 void cpu_id_parse(const char *text, char out[CPU_ID_MAX])
 {
 	char maker[WORD_MAX], model[WORD_MAX], variant[WORD_MAX], revision[WORD_MAX],
@@ -44,6 +69,7 @@ void cpu_id_parse(const char *text, char out[CPU_ID_MAX])
 	} else if (find(text, "vendor_id", maker) && find(text, "model", model)) {
 		char family[WORD_MAX];
 		find(text, "cpu family", family);
+		reveal(text, family, model);
 		find(text, "stepping", revision);
 		find(text, "microcode", code);
 		snprintf(out, CPU_ID_MAX, "%s:%s:%s:%s:%s", maker, family, model, revision, code);

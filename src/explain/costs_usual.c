@@ -5,7 +5,8 @@
  * costs_x86_64.c): one tells which instruction waited, another the one behind it; one finishes instructions one
  * by one, another in groups. This is only where learning begins. What is a small share of a cycle hangs
  * on how many instructions the CPU finishes in one. Learning cannot find it: half the cycles with twice
- * the executions is as likely.
+ * the executions is as likely. Where several in a row are looked at, these also need each other's results, and a wider CPU
+ * gains less by them: about the root of its width.
  */
 #include "explain/costs_usual.h"
 
@@ -56,7 +57,8 @@ static const struct usual *usual_of(const struct usual_table *t, size_t kind)
 void cost_usual(struct frequency_costs *costs, const struct isa *isa, double width)
 {
 	const struct usual_table *t = isa == &isa_x86_64 ? &usual_x86_64 : &usual_aarch64;
-	double unit = t->unit * t->width / (width > 0 ? width : t->width);
+	double narrower = width > 0 ? t->width / width : 1;
+	double unit = t->unit * (t->by_groups ? sqrt(narrower) : narrower);
 	memset(costs->share, 0, sizeof costs->share);
 	costs->groups = t->by_groups;
 	costs->small = unit * t->small.center;

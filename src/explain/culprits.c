@@ -6,8 +6,10 @@
  *   data cache   a load; not from the stack, a fixed address or one that stays the same; at most what the
  *                smallest cache costs that all of the loop's data fits into
  *   data TLB     a load; at most a page walk each time, or less often where the address moves by less than a
- *                page; and of addresses without a rule, not without the caches
- *   mispredict   shortly behind a branch; at most the rarer way, each time
+ *                page; and of addresses without a rule, not without the caches. Where each is in another page, and there are
+ *                more of them than a TLB holds, it is the caches that have a limit: several lines come at once
+ *   mispredict   shortly behind a branch; at most the rarer way, each time. What was measured for one is the least: what the
+ *                CPU would have done ahead meanwhile is lost, too
  *   code         at the begin of a cache line, or where code comes from elsewhere; not if all code that runs
  *                fits into the cache
  *   stores       a store
@@ -30,16 +32,21 @@
 #define CODE_PAGES 48         /* and pages */
 #define PAGE 4096.0
 #define LINE 64.0
-#define TLB_PAGES 1500  /* that fit into the larger TLB */
-#define TLB_SECOND 4.0  /* cycles until that one has answered; four of five loads ask it */
-#define BRANCH_REACH 24 /* instructions behind a branch that a wrong guess holds up */
-#define SLICE_REACH 24  /* instructions before, in which a slow load is looked for */
-#define STORE_REACH 24  /* the same for a store that a load takes its value from */
+#define TLB_PAGES 1500 /* that fit into the larger TLB */
+#define MISSES_AT_ONCE \
+	10.0 /* lines that any CPU waits for at the same time, where their addresses are known before */
+#define TLB_SECOND 4.0    /* cycles until that one has answered; four of five loads ask it */
+#define FEW_RUNS_OFF 3.0  /* times that something runs more often than estimated, at most */
+#define GUESS_AT_MOST 1.5 /* times what a wrong guess costs where it was measured */
+#define BRANCH_REACH 24   /* instructions behind a branch that a wrong guess holds up */
+#define SLICE_REACH 24    /* instructions before, in which a slow load is looked for */
+#define STORE_REACH 24    /* the same for a store that a load takes its value from */
 
 struct suspect {
 	uint8_t cause;
 	uint32_t by;
-	double most; /* cycles of one execution */
+	double most;  /* cycles of one execution */
+	double usual; /* the same, if code ran as often as estimated */
 };
 
 struct suspects {
@@ -51,18 +58,27 @@ struct suspects {
 struct investigation {
 	struct function *f;
 	double *budget;
+	double *usual; /* the share of it that is usual */
 };
 
-static void accuse(struct suspects *s, enum cause cause, uint32_t by, double most)
+static void accuse_likely(struct suspects *s, enum cause cause, uint32_t by, double most,
+			  double usual)
 {
 	if (most <= 0 || s->count >= CAUSES)
 		return;
+	usual = fmin(most, usual);
 	for (unsigned i = 0; i < s->count; i++)
 		if (s->all[i].cause == cause) {
 			s->all[i].most = fmax(s->all[i].most, most);
+			s->all[i].usual = fmax(s->all[i].usual, usual);
 			return;
 		}
-	s->all[s->count++] = (struct suspect){.cause = (uint8_t)cause, .by = by, .most = most};
+	s->all[s->count++] = (struct suspect){(uint8_t)cause, by, most, usual};
+}
+
+static void accuse(struct suspects *s, enum cause cause, uint32_t by, double most)
+{
+	accuse_likely(s, cause, by, most, most);
 }
 
 /* ---- the way here ---- */
@@ -191,7 +207,7 @@ uint32_t forwarding_blocker(const struct function *f, uint32_t insn)
 	return GRAPH_NONE;
 }
 
-double loop_entries(const struct function *f, uint32_t loop)
+static double count_entries(const struct function *f, uint32_t loop, bool least)
 {
 	uint32_t header = f->loops.loops[loop].header;
 	double in = 0;
@@ -201,19 +217,37 @@ double loop_entries(const struct function *f, uint32_t loop)
 		while (from != LOOP_NONE && from != loop)
 			from = f->loops.loops[from].parent;
 		if (from != loop)
-			in += f->frequency.edges[f->own->come[i]].executions;
+			in += least ? f->frequency.edges[f->own->come[i]].low
+				    : f->frequency.edges[f->own->come[i]].executions;
 	}
 	if (f->graph.entry == header)
-		in += f->frequency.entries.executions;
+		in += least ? f->frequency.entries.low : f->frequency.entries.executions;
 	return in;
 }
 
-/* Iterations for each time that the loop of an instruction is come to. */
+double loop_entries(const struct function *f, uint32_t loop)
+{
+	return count_entries(f, loop, false);
+}
+
+static double loop_entries_least(const struct function *f, uint32_t loop)
+{
+	return count_entries(f, loop, true);
+}
+
+/* Iterations for each time that the loop of an instruction is come to: estimated, and at most. */
 static double trips_of(const struct function *f, uint32_t insn)
 {
 	uint32_t loop = f->loops.innermost[f->insns[insn].block];
 	double all = f->frequency.blocks[f->loops.loops[loop].header].executions;
 	return all / fmax(1, loop_entries(f, loop));
+}
+
+static double trips_at_most(const struct function *f, uint32_t insn)
+{
+	uint32_t loop = f->loops.innermost[f->insns[insn].block];
+	double all = f->frequency.blocks[f->loops.loops[loop].header].executions;
+	return all / fmax(1, loop_entries_least(f, loop));
 }
 
 /* How many instructions an iteration of a loop has, about. */
@@ -237,6 +271,21 @@ static double cache_at_most(const struct function *f, uint32_t insn, double byte
 		return 2 + c->l2 * length_of(f, f->loops.innermost[f->insns[insn].block]) /
 				   f->machine->window;
 	return INFINITY;
+}
+
+/* What caches and TLBs can cost a load whose address moves by so many bytes in each of so many iterations. */
+static void limit_walk(const struct function *f, uint32_t by, double apart, double trips,
+		       double lost, double *cache, double *walk)
+{
+	const struct calibration *c = &f->machine->numbers;
+	*walk = (c->walk + c->l2) * fmin(1, apart / PAGE);
+	if (trips * fmin(1, apart / PAGE) < 32)
+		*walk = fmin(*walk, c->l2 / 2);
+	*cache = cache_at_most(f, by, trips * fmin(apart, LINE));
+	if (apart >= PAGE && trips > TLB_PAGES) { /* each is a miss */
+		*walk = lost;
+		*cache = fmin(*cache, c->dram / MISSES_AT_ONCE);
+	}
 }
 
 /* The most that page walks can cost a load whose addresses follow no rule. Where data has more pages than a TLB
@@ -287,18 +336,16 @@ static void suspect_load(const struct function *f, uint32_t by, double lost, str
 		accuse(s, CAUSE_DTLB, by, fmin(lost, c->walk / trips));
 		return;
 	}
-	double walk = walks_at_most(c, lost), cache = INFINITY;
-	if (stride != INT64_MAX) {
-		double apart = fabs((double)stride), trips = trips_of(f, by);
-		walk = (c->walk + c->l2) * fmin(1, apart / PAGE);
-		if (trips * fmin(1, apart / PAGE) < 32)
-			walk = fmin(walk, c->l2 / 2);
-		cache = cache_at_most(f, by, trips * fmin(apart, LINE));
-		if (apart >= PAGE && trips > TLB_PAGES) /* each is a miss */
-			walk = lost;
+	if (stride == INT64_MAX) {
+		accuse(s, CAUSE_DCACHE, by, lost);
+		accuse(s, CAUSE_DTLB, by, fmin(walks_at_most(c, lost), lost));
+		return;
 	}
-	accuse(s, CAUSE_DCACHE, by, fmin(cache, lost));
-	accuse(s, CAUSE_DTLB, by, fmin(walk, lost));
+	double apart = fabs((double)stride), cache, walk, usual_cache, usual_walk;
+	limit_walk(f, by, apart, trips_at_most(f, by), lost, &cache, &walk);
+	limit_walk(f, by, apart, trips_of(f, by), lost, &usual_cache, &usual_walk);
+	accuse_likely(s, CAUSE_DCACHE, by, fmin(cache, lost), usual_cache);
+	accuse_likely(s, CAUSE_DTLB, by, fmin(walk, lost), usual_walk);
 }
 
 static void suspect_store(const struct function *f, uint32_t by, double lost, struct suspects *s)
@@ -378,16 +425,26 @@ static void suspect_behind(const struct function *f, uint32_t insn, double lost,
 
 /* ---- branches ---- */
 
-/* How many times the rarer ways of a block's end were gone. */
-static double rarer_ways(const struct function *f, uint32_t block)
+/* How many times a way was gone at most, as sure as that is. Of one without samples hardly anything is known, but it was not
+   gone often. */
+static double runs_at_most(const struct frequency *q)
+{
+	return fmin(q->high, FEW_RUNS_OFF * q->executions);
+}
+
+/* How many times the rarer ways of a block's end were gone: estimated, or at most. */
+static double rarer_ways(const struct function *f, uint32_t block, bool at_most)
 {
 	const struct graph_block *b = &f->graph.blocks[block];
-	double sum = 0, most = 0;
+	double all = 0, sum = 0, most = 0;
 	for (uint32_t i = b->first; i < b->first + b->count; i++) {
-		sum += f->frequency.edges[i].executions;
-		most = fmax(most, f->frequency.edges[i].executions);
+		const struct frequency *q = &f->frequency.edges[i];
+		double runs = at_most ? runs_at_most(q) : q->executions;
+		all += q->executions;
+		sum += runs;
+		most = fmax(most, runs);
 	}
-	return sum - most;
+	return fmin(sum - most, b->count ? all - all / b->count : 0);
 }
 
 static bool is_guessed(const struct graph_block *b)
@@ -419,8 +476,9 @@ static void suspect_branches(const struct investigation *v, uint32_t insn, struc
 		distance += f->own->count[block];
 	}
 	if (best != GRAPH_NONE)
-		accuse(s, CAUSE_MISPREDICT, f->own->first[best] + f->own->count[best] - 1,
-		       most / f->insns[insn].frequency);
+		accuse_likely(s, CAUSE_MISPREDICT, f->own->first[best] + f->own->count[best] - 1,
+			      most / f->insns[insn].frequency,
+			      most * v->usual[best] / f->insns[insn].frequency);
 }
 
 /* ---- code ---- */
@@ -463,6 +521,7 @@ static void suspect_code(const struct function *f, uint32_t insn, struct suspect
 	uint32_t line = bytes < CODE_CACHE ? GRAPH_NONE : begins_at(f, insn, CODE_LINE);
 	if (line == GRAPH_NONE)
 		return;
+	bytes += f->own->unseen_lines * CODE_LINE; /* it comes from where all of it fits */
 	accuse(s, CAUSE_ICACHE, line, bytes < c->l2_size / 2 ? 2 * c->l2 : c->dram);
 	uint32_t page = f->own->hot_pages > CODE_PAGES ? begins_at(f, insn, CODE_PAGE) : GRAPH_NONE;
 	if (page != GRAPH_NONE)
@@ -521,7 +580,32 @@ static void add_culprit(struct explain_insn *i, const struct culprit *culprit)
 static struct range blame(struct range lost, double most, double others)
 {
 	double high = fmin(most, lost.high);
-	return (struct range){fmin(high, fmax(0, lost.low - others)), high};
+	return (struct range){fmin(high, fmax(0, lost.low - others)), high, 0};
+}
+
+/* What each has likely cost of what was likely lost: first, the middle of what it can have cost usually; then the rest is for
+   those that can have cost more. */
+static void share_out(const struct explain_insn *i, const struct suspects *s, double out[CAUSES])
+{
+	double all = 0, sum = 0, rooms = 0;
+	for (unsigned k = 0; k < s->count; k++)
+		all += fmin(s->all[k].usual, i->lost);
+	for (unsigned k = 0; k < s->count; k++) {
+		double usual = fmin(s->all[k].usual, i->lost);
+		out[k] = (fmax(0, i->lost - (all - usual)) + usual) / 2;
+		sum += out[k];
+		rooms += fmin(s->all[k].most, i->lost) - usual;
+	}
+	double rest = fmax(0, i->lost - sum), part = rooms > 0 ? fmin(1, rest / rooms) : 0;
+	for (unsigned k = 0; k < s->count; k++) {
+		double room = fmin(s->all[k].most, i->lost) - fmin(s->all[k].usual, i->lost);
+		out[k] = sum > i->lost ? out[k] * i->lost / sum : out[k] + part * room;
+	}
+}
+
+static double between(const struct range *r, double value)
+{
+	return fmax(r->low, fmin(r->high, value));
 }
 
 static void sort_culprits(struct explain_insn *i)
@@ -529,7 +613,7 @@ static void sort_culprits(struct explain_insn *i)
 	for (unsigned k = 1; k < i->culprit_count; k++)
 		for (unsigned n = k; n; n--) {
 			struct culprit *a = &i->culprits[n - 1], *b = &i->culprits[n], other = *a;
-			if (a->cycles.low + a->cycles.high >= b->cycles.low + b->cycles.high)
+			if (a->cycles.likely >= b->cycles.likely)
 				break;
 			*a = *b;
 			*b = other;
@@ -541,8 +625,9 @@ static void judge(struct investigation *v, uint32_t insn)
 	struct function *f = v->f;
 	struct explain_insn *i = &f->insns[insn];
 	struct suspects s = {0};
-	double all = 0;
+	double all = 0, likely[CAUSES];
 	suspect_all(v, insn, &s);
+	share_out(i, &s, likely);
 	for (unsigned k = 0; k < s.count; k++)
 		all += fmin(s.all[k].most, i->lost);
 	for (unsigned k = 0; k < s.count; k++) {
@@ -553,6 +638,8 @@ static void judge(struct investigation *v, uint32_t insn)
 			.cycles = blame(i->lost_range, most, others),
 			.part = blame(i->lost_part, most, others),
 		};
+		culprit.cycles.likely = between(&culprit.cycles, likely[k]);
+		culprit.part.likely = between(&culprit.part, likely[k]);
 		add_culprit(i, &culprit);
 		if (culprit.cause == CAUSE_MISPREDICT) {
 			uint32_t block = f->insns[culprit.by].block;
@@ -565,30 +652,44 @@ static void judge(struct investigation *v, uint32_t insn)
 		struct culprit culprit = {
 			.cause = CAUSE_UNEXPLAINED,
 			.by = insn,
-			.cycles = {fmin(rest, fmax(0, i->lost_range.low - all)), rest},
-			.part = {fmin(rest, fmax(0, i->lost_part.low - all)), rest},
+			.cycles = {fmin(rest, fmax(0, i->lost_range.low - all)), rest, rest},
+			.part = {fmin(rest, fmax(0, i->lost_part.low - all)), rest, rest},
 		};
 		add_culprit(i, &culprit);
 	}
 	sort_culprits(i);
 }
 
-static void add_range(struct range_sum *sum, enum cause cause, double low, double high)
+static void add_range(struct range_sum *sum, enum cause cause, struct range r, double times)
 {
-	sum->of[cause].low += low;
-	sum->of[cause].high += high;
+	sum->of[cause].low += times * r.low;
+	sum->of[cause].high += times * r.high;
+	sum->of[cause].likely += times * r.likely;
+}
+
+/* What is known is no range. */
+static struct range known(double cycles)
+{
+	return (struct range){cycles, cycles, cycles};
 }
 
 /* What the code of a loop asks for beyond doing its instructions one after the other, by cause. CPUs finish
    instructions in groups: those cycles are seen at others than the ones that need them. */
 struct asked {
 	double by[CAUSES], all;
+	double fixed; /* cycles that are not lost */
+	double plain; /* of these, at most: what the instructions take one after the other */
 };
 
 static size_t group_of(const struct function *f, const struct explain_insn *i)
 {
 	uint32_t loop = i->block == GRAPH_NONE ? LOOP_NONE : f->loops.innermost[i->block];
 	return loop == LOOP_NONE ? f->loops.count : loop;
+}
+
+static double fixed_of(const struct explain_insn *i)
+{
+	return i->stalls ? i->fixed * i->frequency : i->cycles;
 }
 
 static void ask(const struct function *f, struct asked *groups)
@@ -603,25 +704,37 @@ static void ask(const struct function *f, struct asked *groups)
 		g->by[i->why] += more - chain;
 		g->by[CAUSE_DEPENDENCY] += chain;
 		g->all += more;
+		g->fixed += fixed_of(i);
+		g->plain += i->frequency * f->own->slowness[group_of(f, i)] /
+			    f->machine->numbers.width;
 	}
 }
 
-static void sum_insn(const struct function *f, const struct explain_insn *i,
-		     const struct asked *asked, struct range_sum *sum)
+/* Of what a chain takes, the ports would need a part anyway. */
+static void ask_ports(const struct function *f, struct asked *groups)
 {
-	double runs = i->frequency, fixed = i->stalls ? i->fixed * runs : i->cycles;
-	double plain = fmin(fixed,
-			    runs * f->own->slowness[group_of(f, i)] / f->machine->numbers.width);
-	if (asked->all <= 0)
-		plain = fixed;
-	add_range(sum, CAUSE_EXECUTION, plain, plain);
+	for (size_t i = 0; i < f->loops.count; i++) {
+		const struct explain_loop *l = &f->loop_list[i];
+		double runs = f->frequency.blocks[f->loops.loops[i].header].executions;
+		double both = fmin(l->ports, l->chain) - fmax(1, l->width);
+		double part = fmin(groups[i].by[CAUSE_DEPENDENCY], fmax(0, both) * runs);
+		groups[i].by[CAUSE_DEPENDENCY] -= part;
+		groups[i].by[CAUSE_PORTS] += part;
+	}
+}
+
+static void sum_insn(const struct explain_insn *i, const struct asked *asked, struct range_sum *sum)
+{
+	double runs = i->frequency, fixed = fixed_of(i), plain = fixed;
+	if (asked->all > 0 && asked->plain < asked->fixed)
+		plain *= asked->plain / asked->fixed;
+	add_range(sum, CAUSE_EXECUTION, known(plain), 1);
 	for (unsigned c = 0; c < CAUSES && asked->all > 0; c++) {
 		double part = (fixed - plain) * asked->by[c] / asked->all;
-		add_range(sum, (enum cause)c, part, part);
+		add_range(sum, (enum cause)c, known(part), 1);
 	}
 	for (unsigned c = 0; i->stalls && c < i->culprit_count; c++)
-		add_range(sum, (enum cause)i->culprits[c].cause, i->culprits[c].part.low * runs,
-			  i->culprits[c].part.high * runs);
+		add_range(sum, (enum cause)i->culprits[c].cause, i->culprits[c].part, runs);
 }
 
 /* Chance: the samples of a sum vary by the root of their number. */
@@ -642,12 +755,14 @@ static void sum_up(struct function *f)
 	struct asked *groups = calloc(f->loops.count + 1, sizeof *groups);
 	if (groups)
 		ask(f, groups);
+	if (groups)
+		ask_ports(f, groups);
 	for (size_t k = 0; groups && k < f->insn_count; k++) {
 		const struct explain_insn *i = &f->insns[k];
 		size_t group = group_of(f, i);
-		sum_insn(f, i, &groups[group], &f->causes);
+		sum_insn(i, &groups[group], &f->causes);
 		if (group < f->loops.count)
-			sum_insn(f, i, &groups[group], &f->loop_list[group].causes);
+			sum_insn(i, &groups[group], &f->loop_list[group].causes);
 	}
 	widen_sum(f, f->cycles, &f->causes);
 	for (size_t i = 0; i < f->loops.count; i++)
@@ -673,7 +788,7 @@ static void add_faults(struct function *f)
 		if (cycles <= 0)
 			continue;
 		if (i->frequency <= 0) {
-			add_range(&f->causes, CAUSE_PAGE_FAULT, cycles, cycles);
+			add_range(&f->causes, CAUSE_PAGE_FAULT, known(cycles), 1);
 			continue;
 		}
 		double each = cycles / i->frequency;
@@ -688,7 +803,7 @@ static void add_faults(struct function *f)
 		i->lost += each;
 		i->lost_range.low += each;
 		i->lost_range.high += each;
-		add_culprit(i, &(struct culprit){CAUSE_PAGE_FAULT, {each, each}, {each, each}, k});
+		add_culprit(i, &(struct culprit){CAUSE_PAGE_FAULT, known(each), known(each), k});
 		sort_culprits(i);
 	}
 }
@@ -696,7 +811,8 @@ static void add_faults(struct function *f)
 void culprits_find(struct function *f)
 {
 	struct investigation v = {.f = f,
-				  .budget = calloc(f->graph.block_count + 1, sizeof *v.budget)};
+				  .budget = calloc(f->graph.block_count + 1, sizeof *v.budget),
+				  .usual = calloc(f->graph.block_count + 1, sizeof *v.usual)};
 	uint32_t *order = calloc(f->insn_count + 1, sizeof *order);
 	size_t count = 0;
 	for (uint32_t i = 0; order && i < f->insn_count; i++)
@@ -704,12 +820,17 @@ void culprits_find(struct function *f)
 			order[count++] = i;
 	if (order)
 		qsort_r(order, count, sizeof *order, by_loss, f);
-	for (uint32_t b = 0; v.budget && b < f->graph.block_count; b++)
-		v.budget[b] = rarer_ways(f, b) * f->machine->numbers.mispredict;
-	for (size_t i = 0; v.budget && i < count; i++)
+	bool good = v.budget && v.usual;
+	for (uint32_t b = 0; good && b < f->graph.block_count; b++) {
+		double runs = rarer_ways(f, b, true), cycles = f->machine->numbers.mispredict;
+		v.budget[b] = runs * GUESS_AT_MOST * cycles;
+		v.usual[b] = runs > 0 ? rarer_ways(f, b, false) / (runs * GUESS_AT_MOST) : 0;
+	}
+	for (size_t i = 0; good && i < count; i++)
 		judge(&v, order[i]);
 	add_faults(f);
 	sum_up(f);
 	free(v.budget);
+	free(v.usual);
 	free(order);
 }

@@ -70,6 +70,10 @@
 #define COMMON_SOME 0.15
 #define COMMON_FEW 0.3
 
+/* The same without edges, on CPUs that finish instructions in groups: a short block may wait in all of its groups. */
+#define ALONE_SOME 0.25
+#define ALONE_FEW 0.5
+
 /* A procedure while it is estimated. */
 struct estimate {
 	const struct frequency_input *in;
@@ -325,7 +329,8 @@ static void estimate_alone(struct estimate *x)
 	}
 }
 
-static struct err *solve(struct estimate *x)
+/* `rough`: without deviations. */
+static struct err *solve(struct estimate *x, bool rough)
 {
 	bool solved = true;
 	struct flow *flow = NULL;
@@ -338,7 +343,8 @@ static struct err *solve(struct estimate *x)
 		e = expect_known(x, flow);
 	if (!e) {
 		guess(x);
-		e = flow_solve(flow, class_cost, x, x->values, x->deviations, &solved);
+		e = flow_solve(flow, class_cost, x, x->values, rough ? NULL : x->deviations,
+			       &solved);
 	}
 	if (!solved)
 		estimate_alone(x);
@@ -382,12 +388,15 @@ static uint8_t confidence_of(const struct estimate *x, uint32_t class)
 static double common_deviation(const struct estimate *x, uint32_t class)
 {
 	double samples;
-	if (!x->in->observation_count)
+	bool seen = x->in->observation_count;
+	if (!seen && !x->costs->groups)
 		return 0;
 	unsigned count = count_small(x, class, &samples);
 	if (count >= HIGH_COUNT)
 		return COMMON_MANY;
-	return count >= MEDIUM_COUNT ? COMMON_SOME : COMMON_FEW;
+	if (count >= MEDIUM_COUNT)
+		return seen ? COMMON_SOME : ALONE_SOME;
+	return seen ? COMMON_FEW : ALONE_FEW;
 }
 
 /* All of a program's executions are told by one unit, which may be wrong for this program, and more so for a CPU other than
@@ -453,7 +462,7 @@ struct err *frequency_estimate(const struct frequency_input *input, struct frequ
 	if (!e)
 		e = begin(&x);
 	if (!e)
-		e = solve(&x);
+		e = solve(&x, false);
 	if (!e)
 		e = give(&x, out);
 	release(&x);
@@ -518,7 +527,7 @@ static struct err *learn_from(const struct frequency_input *in, const struct fre
 		return NULL;
 	struct err *e = begin(&x);
 	if (!e)
-		e = solve(&x);
+		e = solve(&x, true);
 	if (!e)
 		count_windows(&x, sums);
 	release(&x);

@@ -40,6 +40,7 @@
 static const double springs[] = {0.3,   0.1,   0.03,  0.01,
 				 0.003, 0.001, 0.0003}; /* deviations of sums */
 #define SPRING_LAST 0.0003
+#define SPRING_ROUGH 0.002 /* the last ones are for what must be exact */
 
 struct sum { /* whole = left + right */
 	uint32_t whole, left, right;
@@ -338,11 +339,13 @@ static void set_parts(struct solver *s)
 	}
 }
 
-static void run_stages(struct solver *s)
+static void run_stages(struct solver *s, bool rough)
 {
 	set_parts(s);
 	s->damping = 1;
 	for (size_t i = 0; i < sizeof springs / sizeof *springs; i++) {
+		if (rough && springs[i] < SPRING_ROUGH)
+			break;
 		s->spring = springs[i];
 		s->step = s->spring > 0.05 ? 0.4 : 0.2;
 		run_stage(s);
@@ -375,9 +378,10 @@ struct err *flow_solve(struct flow *f, flow_cost *cost, const void *context, dou
 	s.tried = calloc(f->count + 1, sizeof *s.tried);
 	if (s.values && s.right && s.tried) {
 		memcpy(s.values, values, f->class_count * sizeof *values);
-		run_stages(&s);
+		run_stages(&s, !deviations);
 		memcpy(values, s.values, f->class_count * sizeof *values);
-		take_deviations(&s, deviations);
+		if (deviations)
+			take_deviations(&s, deviations);
 	} else {
 		e = err_new("out of memory");
 	}

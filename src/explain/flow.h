@@ -28,7 +28,7 @@ typedef double flow_cost(const void *context, uint32_t class, double value, doub
 			 double *slope, double *curvature);
 
 /* Finds the flows: of each class the logarithm, from those that `values` has, and its standard deviation, as
-   far as costs tell. *solved is false, and nothing is changed, where so many arcs lead from many nodes to many
+   far as costs tell; roughly, where `deviations` is NULL. *solved is false, and nothing is changed, where so many arcs lead from many nodes to many
    that it would take too long. */
 struct err *flow_solve(struct flow *flow, flow_cost *cost, const void *context, double *values,
 		       double *deviations, bool *solved);

@@ -49,6 +49,7 @@ const char *cause_title(enum cause cause);
 
 struct range {
 	double low, high;
+	double likely; /* between them, if code ran as often as estimated */
 };
 
 struct range_sum { /* by cause */
@@ -96,6 +97,7 @@ struct explain_loop {
 	double ports, chain,
 		width;    /* cycles of an iteration that each of them asks for; 0: not known */
 	double forwarded; /* the chain, if all stores could be handed on to loads */
+	double undivided; /* the chain, if divisions were as quick as additions */
 	struct range_sum causes; /* of `own` */
 	double lost;   /* cycles of `own` that the code does not ask for, and not at chance */
 	uint8_t cause; /* the worst */
@@ -125,6 +127,7 @@ struct function_options {
 	double cycles_per_sample;
 	double hot_lines,
 		hot_pages; /* of code that the whole program has samples in: does it fit into a cache? */
+	double unseen_lines;       /* that likely ran, too, but without samples */
 	const struct spots *spots; /* what else is known of instructions */
 };
 
@@ -150,8 +153,8 @@ void function_free(struct function *function);
 /* The text of an instruction; owned by the function, until the next call. */
 const char *function_text(const struct function *function, size_t insn);
 
-/* Which causes matter most: their numbers in descending order of the middle of their ranges, those of less
-   than `least` left out. Returns how many. */
+/* Which causes matter most: their numbers, the likeliest first; those whose ranges have a middle of less
+   than `least` are left out. Returns how many. */
 unsigned causes_order(const struct range_sum *sum, double least, uint8_t out[CAUSES]);
 
 /* One sentence about a loop, and what would be won. */

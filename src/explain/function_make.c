@@ -59,7 +59,7 @@ unsigned causes_order(const struct range_sum *sum, double least, uint8_t out[CAU
 		if (middle / 2 < least || middle <= 0)
 			continue;
 		unsigned at = count++;
-		for (; at && middle > sum->of[out[at - 1]].low + sum->of[out[at - 1]].high; at--)
+		for (; at && sum->of[i].likely > sum->of[out[at - 1]].likely; at--)
 			out[at] = out[at - 1];
 		out[at] = i;
 	}
@@ -286,6 +286,7 @@ struct err *function_read(const struct annotation *annotation, const struct mach
 	if (!e) {
 		out->own->hot_lines = o->hot_lines;
 		out->own->hot_pages = o->hot_pages;
+		out->own->unseen_lines = o->unseen_lines;
 	}
 	return e;
 }

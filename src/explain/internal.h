@@ -21,7 +21,7 @@ struct function_private {
 	struct frequency_insn *sampled;     /* each instruction, for estimates */
 	struct frequency_observation *seen; /* edges */
 	size_t seen_count;
-	double hot_lines, hot_pages;
+	double hot_lines, hot_pages, unseen_lines;
 	/* Of each loop, and of the code in none: how many times longer its instructions take than the width of the CPU
 	   allows, because an iteration takes a cycle at least. */
 	double *slowness;
@@ -45,6 +45,7 @@ enum pipeline_mode {
 	PIPELINE_WHOLE,
 	PIPELINE_CHAIN,     /* only what waits for each other */
 	PIPELINE_FORWARDED, /* the same, and every store can be handed on */
+	PIPELINE_UNDIVIDED, /* the same, and divisions are as quick as additions */
 	PIPELINE_PORTS,     /* only what is busy */
 };
 

@@ -46,7 +46,8 @@ struct pipeline {
 
 static bool is_chain(const struct pipeline *p)
 {
-	return p->mode == PIPELINE_CHAIN || p->mode == PIPELINE_FORWARDED;
+	return p->mode == PIPELINE_CHAIN || p->mode == PIPELINE_FORWARDED ||
+	       p->mode == PIPELINE_UNDIVIDED;
 }
 
 /* ---- operands ---- */
@@ -59,10 +60,18 @@ static double wait_for(const struct pipeline *p, uint64_t set)
 	return latest;
 }
 
-static double operands_ready(const struct pipeline *p, const struct operands *o)
+/* What is done with a value from memory waits for its other operands only when that value is there. */
+static double operands_ready(const struct pipeline *p, uint32_t insn)
 {
-	double at = fmax(p->fence, wait_for(p, o->reads | o->address));
-	return o->reads_flags ? fmax(at, p->ready[FLAGS]) : at;
+	const struct operands *o = &p->f->insns[insn].operands;
+	double loads = o->load && o->class == OPERANDS_PLAIN
+			       ? fmax(0, fmin(p->f->machine->numbers.l1,
+					      p->f->own->costs[insn].latency - 1))
+			       : 0;
+	double others = wait_for(p, o->reads & ~o->address);
+	if (o->reads_flags)
+		others = fmax(others, p->ready[FLAGS]);
+	return fmax(fmax(p->fence, wait_for(p, o->address)), others - loads);
 }
 
 static void write_operands(struct pipeline *p, const struct operands *o, double at, double moved)
@@ -125,7 +134,7 @@ static double latency_of(const struct pipeline *p, uint32_t insn)
 	const struct calibration *c = &p->f->machine->numbers;
 	switch (i->operands.class) {
 	case OPERANDS_DIVIDE:
-		return fmin(m->latency, c->division);
+		return p->mode == PIPELINE_UNDIVIDED ? 1 : fmin(m->latency, c->division);
 	case OPERANDS_ATOMIC:
 		return i->operands.load && i->operands.store ? c->atomic
 							     : fmax(m->latency, c->atomic / 2);
@@ -134,6 +143,8 @@ static double latency_of(const struct pipeline *p, uint32_t insn)
 	default:
 		if (i->operands.store && !i->operands.load)
 			return 1;
+		if (!i->operands.load && m->known && m->uops <= 0)
+			return 0; /* a register gets another name: nothing is done */
 		return m->latency + (insn_may_wait_long(i) ? p->late : 0);
 	}
 }
@@ -188,7 +199,7 @@ static void step(struct pipeline *p, uint32_t insn, struct pipeline_step *out)
 	const struct explain_insn *i = &p->f->insns[insn];
 	const struct operands *o = &i->operands;
 	double came = comes_in(p, insn);
-	double ready = p->mode == PIPELINE_PORTS ? came : operands_ready(p, o);
+	double ready = p->mode == PIPELINE_PORTS ? came : operands_ready(p, insn);
 	double start = fmax(take_ports(p, insn, came), fmax(came, ready));
 	bool atomic = o->class == OPERANDS_ATOMIC && o->load && o->store;
 	if (atomic && p->mode != PIPELINE_PORTS)

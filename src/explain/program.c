@@ -65,6 +65,7 @@ void program_close(struct program *program)
 	for (size_t i = 0; i < program->count; i++)
 		free_function(&program->functions[i]);
 	free(program->functions);
+	annotate_samples_free(program->own_samples);
 	spots_free(&program->spots);
 	machine_close(&program->machine);
 	*program = (struct program){0};
@@ -72,36 +73,50 @@ void program_close(struct program *program)
 
 /* ---- how much code runs ---- */
 
+struct piece {
+	uint64_t number, samples;
+};
+
 static int by_number(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
+	const struct piece *x = a, *y = b;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Lines or pages of code that have samples. */
-static double count_pieces(const struct profile *p, uint32_t metric, uint64_t size)
+/* Lines or pages of code that have samples. And how many more there likely are, by how many have one and two samples
+   (Chao, 1984). */
+static double count_pieces(const struct profile *p, uint32_t metric, uint64_t size, double *unseen)
 {
-	uint64_t *lines = calloc(p->value_count + 1, sizeof *lines);
-	size_t count = 0, different = 0;
-	for (size_t i = 0; lines && i < p->value_count; i++) {
+	struct piece *all = calloc(p->value_count + 1, sizeof *all);
+	size_t count = 0;
+	double different = 0, once = 0, twice = 0;
+	for (size_t i = 0; all && i < p->value_count; i++) {
 		const struct profile_node *n = &p->nodes[p->values[i].node];
 		if (p->values[i].metric == metric && n->kind == PROFILE_EXACT &&
 		    p->modules[n->module].kind == PROFILE_FILE)
-			lines[count++] = (uint64_t)n->module << 48 ^ n->address / size;
+			all[count++] = (struct piece){(uint64_t)n->module << 48 ^ n->address / size,
+						      p->values[i].count};
 	}
-	if (lines)
-		qsort(lines, count, sizeof *lines, by_number);
-	for (size_t i = 0; i < count; i++)
-		different += !i || lines[i] != lines[i - 1];
-	free(lines);
-	return (double)different;
+	if (count)
+		qsort(all, count, sizeof *all, by_number);
+	for (size_t i = 0; i < count;) {
+		uint64_t number = all[i].number, samples = 0;
+		for (; i < count && all[i].number == number; i++)
+			samples += all[i].samples;
+		different++;
+		once += samples == 1;
+		twice += samples == 2;
+	}
+	free(all);
+	*unseen = once > 0 ? once * (once - 1) / (2 * (twice + 1)) : 0;
+	return different;
 }
 
 /* ---- functions ---- */
 
 /* Reads a function behind those that are there. */
 static struct err *read_function(struct program *program, struct modules *modules,
-				 const struct annotate_function *f, const struct program_options *o,
+				 const struct annotate_function *f,
 				 const struct function_options *options)
 {
 	struct program_function *to = &program->functions[program->count];
@@ -110,8 +125,8 @@ static struct err *read_function(struct program *program, struct modules *module
 	to->function = calloc(1, sizeof *to->function);
 	struct err *e = to->annotation && to->function ? NULL : err_new("out of memory");
 	if (!e)
-		e = annotate_make_self(program->profile, modules, f->module, f->start, o->thread,
-				       to->annotation);
+		e = annotate_make_self(program->profile, modules, f->module, f->start,
+				       program->own_samples, to->annotation);
 	if (!e)
 		e = function_read(to->annotation, &program->machine, options, to->function);
 	if (e)
@@ -127,6 +142,7 @@ static void count_function(struct program *program, const struct function *f)
 	for (unsigned i = 0; i < CAUSES; i++) {
 		program->causes.of[i].low += f->causes.of[i].low;
 		program->causes.of[i].high += f->causes.of[i].high;
+		program->causes.of[i].likely += f->causes.of[i].likely;
 	}
 }
 
@@ -298,14 +314,20 @@ static struct err *look_around(struct program *program, struct modules *modules,
 		annotate_functions_free(all);
 		return e;
 	}
+	e = annotate_samples_gather(p, o->thread, &program->own_samples);
+	if (e) {
+		annotate_functions_free(all);
+		return e;
+	}
 	count_faults(&program->spots, modules, all);
 	*out = (struct function_options){
 		.metric = o->metric,
 		.cycles_per_sample = program->cycles_per_sample,
-		.hot_lines = count_pieces(p, o->metric, CODE_LINE),
-		.hot_pages = count_pieces(p, o->metric, CODE_PAGE),
 		.spots = &program->spots,
 	};
+	double unseen_pages;
+	out->hot_lines = count_pieces(p, o->metric, CODE_LINE, &out->unseen_lines);
+	out->hot_pages = count_pieces(p, o->metric, CODE_PAGE, &unseen_pages);
 	return NULL;
 }
 
@@ -361,8 +383,7 @@ static void read_largest(struct program *program, struct modules *modules,
 		if (f->self < PROGRAM_SAMPLES_MIN && !o->every)
 			break;
 		if (!is_read(program, f))
-			err_free(read_function(program, modules, f, o,
-					       with)); /* stubs and the like */
+			err_free(read_function(program, modules, f, with)); /* stubs and the like */
 	}
 }
 
@@ -382,7 +403,7 @@ struct err *program_explain_one(struct program *program, struct modules *modules
 		return e;
 	e = make_room(program, FUNCTIONS_MAX + 1);
 	if (!e)
-		e = read_function(program, modules, &f, o, &with);
+		e = read_function(program, modules, &f, &with);
 	if (!e) {
 		const struct function *read = program->functions[0].function;
 		if (read->samples + read->faults < PROGRAM_SAMPLES_MIN)
@@ -409,7 +430,9 @@ static void add_others(struct program *program)
 	if (p->stolen_ns && program->samples > 0) {
 		double ns = (double)p->stolen_ns * program->explained / program->samples;
 		double stolen = ns * program->machine.numbers.hz / 1e9;
-		program->causes.of[CAUSE_STOLEN].high = stolen < cycles ? stolen : cycles;
+		struct range *r = &program->causes.of[CAUSE_STOLEN];
+		r->high = stolen < cycles ? stolen : cycles;
+		r->likely = r->high / 2;
 	}
 }
 

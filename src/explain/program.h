@@ -12,6 +12,7 @@
 #include "explain/machine.h"
 #include "explain/spots.h"
 
+struct annotate_samples;
 struct err;
 struct json;
 struct modules;
@@ -39,6 +40,7 @@ struct program {
 	struct program_function *functions; /* the most samples first */
 	size_t count;
 	struct spots spots;
+	struct annotate_samples *own_samples; /* by where they are */
 	struct range_sum causes;
 };
 

@@ -28,6 +28,12 @@ static void put_causes(struct json *j, const struct range_sum *sum)
 		put_range(j, &sum->of[i]);
 	}
 	json_end_object(j);
+	json_key(j, "likely");
+	json_begin_object(j);
+	for (unsigned i = 0; i < CAUSES; i++)
+		if (sum->of[i].high > 0)
+			json_put_double(j, cause_name((enum cause)i), sum->of[i].likely);
+	json_end_object(j);
 }
 
 static void put_frequency(struct json *j, const struct frequency *q)
@@ -102,6 +108,7 @@ static void put_insn(struct json *j, const struct function *f, size_t index)
 		json_put_string(j, "cause", cause_name((enum cause)i->culprits[c].cause));
 		json_put_double(j, "low", i->culprits[c].cycles.low);
 		json_put_double(j, "high", i->culprits[c].cycles.high);
+		json_put_double(j, "likely", i->culprits[c].cycles.likely);
 		put_address(j, "by", f->insns[i->culprits[c].by].address);
 		put_line(j, line_of(f, i->culprits[c].by));
 		json_end_object(j);

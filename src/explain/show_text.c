@@ -58,6 +58,8 @@ static void put_cause(const struct explain_show *o, enum cause cause, const stru
 		buf_printf(out, "%7.1f%%", (low + high) / 2);
 	else
 		buf_printf(out, "%7.1f%% to %5.1f%%", low, high);
+	if (!is_sure(r, all) && cause != CAUSE_STOLEN)
+		buf_printf(out, ", likely %.1f%%", 100 * r->likely / all);
 	buf_printf(out, "%s\n", loss && low + high > 20 ? style(o, PLAIN) : "");
 }
 

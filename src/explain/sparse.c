@@ -314,14 +314,38 @@ static void subtract(struct sparse *s, uint32_t from, size_t at, double pivot)
 		target[k] -= factor * source[k];
 }
 
-/* The same where it is known which entries they are. */
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+static void subtract_row(double *restrict target, const double *restrict source, size_t count,
+			 double factor)
+{
+	size_t k = 0;
+	for (; k + 4 <= count; k += 4) {
+		pair *to = (pair *)(target + k);
+		const pair *from = (const pair *)(source + k);
+		to[0] -= factor * from[0];
+		to[1] -= factor * from[1];
+	}
+	for (; k < count; k++)
+		target[k] -= factor * source[k];
+}
+
+/* The same where it is known which entries they are. Mostly they follow each other, because columns that are eliminated one
+   after the other have the same rows. */
 static void subtract_at(struct sparse *s, size_t at, size_t end, double pivot,
 			const uint32_t *targets)
 {
 	double factor = s->values[at] / pivot, *values = s->values;
 	const double *source = values + at + 1;
+	size_t count = end - at - 1;
 	s->diagonal[s->rows[at]] -= factor * values[at];
-	for (size_t k = 0; k < end - at - 1; k++)
+	if (!count)
+		return;
+	if (targets[count - 1] - targets[0] == count - 1) {
+		subtract_row(values + targets[0], source, count, factor);
+		return;
+	}
+	for (size_t k = 0; k < count; k++)
 		values[targets[k]] -= factor * source[k];
 }
 

@@ -224,9 +224,9 @@ static void lose(const struct function *f, struct explain_insn *i, const double 
 	i->lost = all / runs;
 	i->fixed = i->cpi - i->lost;
 	i->lost_part = (struct range){fmin(lost[AT_MOST], all) / runs,
-				      fmin(i->cycles, fmax(lost[AT_LEAST], all)) / runs};
+				      fmin(i->cycles, fmax(lost[AT_LEAST], all)) / runs, i->lost};
 	i->lost_range = (struct range){fmax(0, i->lost_part.low - noise / runs),
-				       fmin(i->cpi, i->lost_part.high + noise / runs)};
+				       fmin(i->cpi, i->lost_part.high + noise / runs), i->lost};
 	i->stalls = all > noise && all > 3 * f->cycles_per_sample;
 }
 

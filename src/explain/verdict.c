@@ -11,11 +11,6 @@
 #include "explain/internal.h"
 #include "explain/machine.h"
 
-static double middle(const struct range *r)
-{
-	return (r->low + r->high) / 2;
-}
-
 /* The causes that something could be done about, in what was not lost by chance. */
 static bool is_loss(enum cause cause)
 {
@@ -52,7 +47,7 @@ static void find_blame(const struct function *f, struct explain_loop *l)
 			blame[k] += i->model * i->frequency;
 		for (unsigned c = 0; i->stalls && c < i->culprit_count; c++)
 			if (i->culprits[c].cause == l->cause)
-				blame[i->culprits[c].by] += middle(&i->culprits[c].cycles) *
+				blame[i->culprits[c].by] += i->culprits[c].cycles.likely *
 							    i->frequency;
 	}
 	for (uint32_t k = 0; blame && k < f->insn_count; k++)
@@ -74,7 +69,7 @@ static bool is_same_wait(enum cause a, enum cause b)
 }
 
 /* What would not be lost if nothing waited for this: of what an instruction loses, the share of all causes that
-   are the same wait, by the middles of their ranges. */
+   are the same wait, as is likely. */
 static double lost_to(const struct function *f, const struct explain_loop *l, enum cause cause)
 {
 	double sum = 0, ranges = 0;
@@ -86,14 +81,14 @@ static double lost_to(const struct function *f, const struct explain_loop *l, en
 		for (unsigned c = 0; c < i->culprit_count; c++) {
 			const struct culprit *x = &i->culprits[c];
 			bool same = is_same_wait((enum cause)x->cause, cause);
-			all += middle(&x->cycles);
-			these += same ? middle(&x->cycles) : 0;
-			ranges += x->cause == cause ? middle(&x->cycles) * i->frequency : 0;
+			all += x->cycles.likely;
+			these += same ? x->cycles.likely : 0;
+			ranges += x->cause == cause ? x->cycles.likely * i->frequency : 0;
 		}
 		sum += all > 0 ? i->lost * i->frequency * these / all : 0;
 	}
 	/* and what the code itself asks for, which is no range */
-	return sum + fmax(0, middle(&l->causes.of[cause]) - ranges);
+	return sum + fmax(0, l->causes.of[cause].likely - ranges);
 }
 
 /* Whether the loop has an atomic operation that reads and writes. Done by three instructions instead, the next one still
@@ -116,7 +111,7 @@ static double floor_without(const struct function *f, const struct explain_loop 
 	double least = fmax(1, l->width);
 	switch (cause) {
 	case CAUSE_DIVISION:
-		return least;
+		return fmax(least, l->undivided);
 	case CAUSE_LOCK:
 		return is_atomic(f, l) ? fmax(least, f->machine->numbers.handed) : least;
 	case CAUSE_PORTS:
@@ -167,6 +162,7 @@ void loops_measure(struct function *f)
 		l->ports = pipeline_steady(f, &path, PIPELINE_PORTS);
 		l->chain = pipeline_steady(f, &path, PIPELINE_CHAIN);
 		l->forwarded = pipeline_steady(f, &path, PIPELINE_FORWARDED);
+		l->undivided = pipeline_steady(f, &path, PIPELINE_UNDIVIDED);
 		l->width = (double)path.count / f->machine->numbers.width;
 		f->own->slowness[i] = fmax(1, 1 / l->width); /* a jump back each cycle, no more */
 	}

@@ -105,7 +105,8 @@ static void chase_dram(uint64_t rounds, int clean)
 	run_chase(rounds, clean ? 8 << 10 : 192 << 20);
 }
 
-/* One word of each of many pages, more than a TLB has; all lines fit into the second cache. */
+/* One word of each of many pages, more than any TLB has, or about half as many as one has; all lines fit into the second
+   cache, and not into the first. (Huge pages would be no better: hosts may give them out in small ones.) */
 static APART uint64_t stride(const char *memory, size_t pages, uint64_t rounds)
 {
 	uint64_t sum = 0;
@@ -122,10 +123,31 @@ static APART uint64_t stride(const char *memory, size_t pages, uint64_t rounds)
 
 static void tlb_stride(uint64_t rounds, int clean)
 {
-	size_t pages = 2000;
-	const char *memory = get_memory(pages * (PAGE + LINE), clean);
+	size_t pages = clean ? 1000 : 6000;
+	const char *memory = get_memory(pages * (PAGE + LINE), 0);
 	begin();
 	sink = stride(memory, pages, rounds);
+}
+
+/* A column of a matrix whose rows have three pages and a bit: two neighbours of each row. */
+static APART double add_column(const char *matrix, size_t rows, uint64_t rounds)
+{
+	double left = 0, right = 0;
+	for (; rounds > rows; rounds -= rows)
+		for (size_t i = 0; i < rows; i++) {
+			const double *row = (const double *)(matrix + i * (3 * PAGE + 2 * LINE));
+			left += row[0];
+			right -= row[1] * left;
+		}
+	return left + right;
+}
+
+static void column(uint64_t rounds, int clean)
+{
+	size_t rows = clean ? 800 : 4000;
+	const char *matrix = get_memory(rows * (3 * PAGE + 2 * LINE), 0);
+	begin();
+	sink = (uint64_t)add_column(matrix, rows, rounds);
 }
 
 /* ---- branches and code ---- */
@@ -152,6 +174,37 @@ static void random_branch(uint64_t rounds, int clean)
 {
 	begin();
 	sink = flip(clean ? 0 : 1 << 20, rounds);
+}
+
+/* Bytes that are small one time in four: another value is made of these. */
+static APART uint64_t sort_out(const uint8_t *bytes, size_t size, uint64_t least, uint64_t rounds)
+{
+	uint64_t small = 0, other = 0, state = 1;
+	for (uint64_t i = 0; i < rounds; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		uint64_t byte = bytes[(state >> 40) & (size - 1)];
+		if (byte < least) {
+			small += byte * 3;
+			__asm__ volatile("" : "+r"(small));
+			small ^= i;
+		} else {
+			other += byte;
+			__asm__ volatile("" : "+r"(other));
+		}
+	}
+	return small + other;
+}
+
+static void rare_branch(uint64_t rounds, int clean)
+{
+	static uint8_t bytes[4096];
+	uint64_t random = 88172645463325252u;
+	for (size_t i = 0; i < sizeof bytes; i++) {
+		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		bytes[i] = (uint8_t)(random >> 24);
+	}
+	begin();
+	sink = sort_out(bytes, sizeof bytes, clean ? 0 : 64, rounds);
 }
 
 /* Blocks of a line each, that jump to each other in no order: 2 MB of code, and 16 KB. */
@@ -211,17 +264,19 @@ static APART double add_up(double value, uint64_t rounds)
 	return value;
 }
 
-/* No round needs what the one before has made. */
+/* No round needs what the one before has made, but each does the same. */
 static APART double add_clean(double value, uint64_t rounds)
 {
 	double last = value;
 	for (uint64_t i = 0; i < rounds; i++) {
 		double start = value;
-		__asm__ volatile("" : "+r"(i));
-		last = start * 0.999 + 1.5;
 #if defined __aarch64__
+		__asm__ volatile("" : "+w"(start));
+		last = start * 0.999 + 1.5;
 		__asm__ volatile("" : : "w"(last));
 #else
+		__asm__ volatile("" : "+x"(start));
+		last = start * 0.999 + 1.5;
 		__asm__ volatile("" : : "x"(last));
 #endif
 	}
@@ -343,6 +398,32 @@ static void false_sharing(uint64_t rounds, int clean)
 	pthread_join(thread, NULL);
 }
 
+/* Two threads count, each for itself, in neighbouring words. */
+static APART void *count_words(void *context)
+{
+	struct sharer *s = context;
+	volatile uint64_t *counter = s->counter;
+	for (uint64_t i = 0; i < s->rounds; i++) {
+		if (i & 3)
+			counter[0]++;
+		else
+			counter[0] += counter[16];
+	}
+	return NULL;
+}
+
+static void counters(uint64_t rounds, int clean)
+{
+	static _Alignas(4096) uint64_t words[1024];
+	struct sharer a = {&words[0], rounds}, b = {&words[clean ? 512 : 3], rounds};
+	pthread_t thread;
+	begin();
+	if (pthread_create(&thread, NULL, count_words, &a))
+		exit(1);
+	count_words(&b);
+	pthread_join(thread, NULL);
+}
+
 /* ---- the kernel ---- */
 
 /* A word of each page; the kernel gives out the pages as they are come to, unless it did before. */
@@ -375,19 +456,14 @@ static const struct {
 	const char *name;
 	void (*run)(uint64_t rounds, int clean);
 } causes[] = {
-	{"chase-l2", chase_l2},
-	{"chase-l3", chase_l3},
-	{"chase-dram", chase_dram},
-	{"tlb-stride", tlb_stride},
-	{"random-branch", random_branch},
-	{"cold-code", cold_code},
-	{"division", division},
-	{"dependency", dependency},
-	{"store-burst", store_burst},
-	{"forwarding", forwarding},
-	{"atomic", atomic},
-	{"false-sharing", false_sharing},
-	{"page-fault", page_fault},
+	{"chase-l2", chase_l2},       {"chase-l3", chase_l3},
+	{"chase-dram", chase_dram},   {"tlb-stride", tlb_stride},
+	{"column", column},           {"random-branch", random_branch},
+	{"rare-branch", rare_branch}, {"cold-code", cold_code},
+	{"division", division},       {"dependency", dependency},
+	{"store-burst", store_burst}, {"forwarding", forwarding},
+	{"atomic", atomic},           {"false-sharing", false_sharing},
+	{"counters", counters},       {"page-fault", page_fault},
 };
 
 int main(int argc, char **argv)

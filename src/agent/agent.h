@@ -274,6 +274,10 @@ bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* The recipe for the code at an address, and the flags of its module; NULL: there is none. */
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags);
 
+/* Whether code that calls a function from this address may find another return address on the stack than its own: it is in a
+   file, and no runtime that made it looks at what it has called. */
+bool sample_is_plain(struct agent_thread *t, uint64_t address);
+
 /* Reads what has changed since the last sample: modules, and the memory that may be read for a walk from `sp`. */
 void sample_prepare(struct agent_thread *t, uint64_t sp);
 /* Walks the stack from these registers. *known: how many frames of the memo are the path's outermost ones. */

@@ -11,6 +11,9 @@
  * the file has it, and goes on behind it. That must not be within our jump. So a call that goes through other code has its
  * jump behind the first instruction, if that is short, and can be undone or done twice: the island undoes it, and the body begins
  * with it. Where that cannot be, the jump is at the beginning.
+ *
+ * The kernel writes a page at a time. Whoever writes may be killed in between, and half a jump would crash the program. So a jump
+ * is never in two pages.
  */
 #include <Zydis/Zydis.h>
 #include <elf.h>
@@ -18,6 +21,7 @@
 #include "patch/emit.h"
 
 #define JUMP 5u /* bytes */
+#define PAGE 4096u
 
 struct decoded {
 	ZydisDecodedInstruction in;
@@ -284,6 +288,8 @@ static enum patch_refusal plan_behind(struct emit *e, const struct patch_input *
 	bool goes_on = true;
 	out->at = in->address + skip + kept;
 	out->length = JUMP;
+	if (out->at / PAGE != (out->at + JUMP - 1) / PAGE)
+		return PATCH_TWO_PAGES;
 	if (in->counter)
 		emit_count(e, in->counter);
 	if (in->through)

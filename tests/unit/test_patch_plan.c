@@ -33,6 +33,7 @@
 #define WORD 0x600u
 #define SIZE 0x800u
 #define CALLS 20u
+#define PAGE 4096u
 
 struct snippet {
 	const char *what;
@@ -203,6 +204,35 @@ static void far_islands_are_refused(void **state)
 				   &plan),
 			PATCH_NONE);
 	}
+}
+
+/* The kernel writes a page at a time, and whoever writes may be killed in between. */
+static void jumps_are_in_one_page(void **state)
+{
+	unsigned refused[COUNT(cpus)] = {0}, planned[COUNT(cpus)] = {0};
+	(void)state;
+	for (size_t c = 0; c < COUNT(cpus); c++)
+		for (uint64_t at = BASE + PAGE - 32; at < BASE + PAGE + 16; at += c ? 4 : 1) {
+			const struct snippet *s = &cpus[c].snippets[0];
+			const struct patch_input input = {.code = s->code,
+							  .size = s->size,
+							  .address = at,
+							  .island = BASE + ISLAND,
+							  .through = BASE + WORD};
+			struct patch_plan plan;
+			enum patch_refusal refusal = patch_plan(cpus[c].patch, &input, &plan);
+			planned[c] += !refusal;
+			refused[c] += refusal == PATCH_TWO_PAGES;
+			if (!refusal)
+				assert_int_equal(plan.at / PAGE, (plan.at + plan.length - 1) / PAGE);
+			else
+				assert_int_equal(refusal, PATCH_TWO_PAGES);
+		}
+	/* The jump may be at the beginning of the function, or behind its first instruction, which has one byte. */
+	assert_int_equal(refused[0], 3);
+	assert_int_equal(planned[0], 48 - 3);
+	assert_int_equal(refused[1], 0);
+	assert_int_equal(planned[1], 48 / 4);
 }
 
 /* Nothing that bytes say leads out of bounds. */
@@ -450,6 +480,7 @@ int main(void)
 		cmocka_unit_test(refusals_are_right),
 		cmocka_unit_test(jumps_into_the_window_are_seen),
 		cmocka_unit_test(far_islands_are_refused),
+		cmocka_unit_test(jumps_are_in_one_page),
 		cmocka_unit_test(any_bytes_can_be_planned),
 		cmocka_unit_test(islands_go_through_other_code),
 		cmocka_unit_test(calls_can_have_a_breakpoint),

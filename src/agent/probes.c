@@ -55,6 +55,7 @@ struct record {
 #define RECORDS ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct record)))
 #define RECORD_CHUNKS 512u
 #define COUNTED 256u
+#define UNANSWERED 65536u
 
 struct probe_thread { /* in a chunk of its own */
 	struct arena_chunk chunk;
@@ -63,6 +64,7 @@ struct probe_thread { /* in a chunk of its own */
 	uint32_t
 		asked; /* how often the collector was asked for modules in vain, and when to ask again */
 	uint32_t unknown;
+	uint32_t unanswered;     /* how many calls go on without asking it about their callers */
 	uint32_t until_measured; /* calls */
 	uint32_t chunks[RECORD_CHUNKS];
 	/* Where calls are added up that are only counted, by number of the function. */
@@ -260,15 +262,32 @@ static bool learn_modules(struct agent_thread *t)
 	return new;
 }
 
+/* Asks the collector, but seldom if it does not answer. */
+static bool has_answered(void)
+{
+	if (own->unanswered) {
+		own->unanswered--;
+		return false;
+	}
+	bool answered = agent_ask_modules();
+	own->unanswered = answered ? 0 : UNANSWERED;
+	return answered;
+}
+
 /* Returns the address of a new stub; 0: there is none. Runtimes that make code look at the return addresses of what that calls:
-   so those stay. */
-__attribute__((noinline, cold)) static uint64_t stub_for_plain(struct agent_thread *t, uint64_t slot,
-							       uint64_t returns, uint64_t body)
+   so those stay. What the collector does not know either is the kernel's: the page of its own probes of returns. */
+__attribute__((noinline, cold)) static uint64_t stub_for_caller(struct agent_thread *t, uint64_t slot,
+								uint64_t returns, uint64_t body)
 {
 	sample_prepare(t, slot);
-	bool plain = sample_is_plain(t, returns - 1) ||
-		     (learn_modules(t) && (sample_prepare(t, slot), sample_is_plain(t, returns - 1)));
-	return plain ? stub_make(returns, body) : 0;
+	enum sample_caller caller = sample_caller(t, returns - 1);
+	if (caller == SAMPLE_UNKNOWN) {
+		if (!has_answered())
+			return 0;
+		sample_prepare(t, slot);
+		caller = sample_caller(t, returns - 1);
+	}
+	return caller == SAMPLE_MADE ? 0 : stub_make(returns, body);
 }
 
 /* The node of the calling path; 0: there is no room. */
@@ -495,7 +514,7 @@ static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t s
 	if (jumped)
 		returns = probe_see_through(returns);
 	else if (__builtin_expect(!*stub, 0))
-		*stub = stub_for_plain(t, slot, returns, p->body);
+		*stub = stub_for_caller(t, slot, returns, p->body);
 	bool ends = jumped || *stub;
 	uint32_t node = path_of(t, returns, sp_after(slot), fp, extra);
 	if (node)

@@ -398,7 +398,8 @@ static void attempt(pid_t pid, const struct work *w, struct shared *s, unsigned 
 {
 	struct attempt t = {.pid = pid, .memory = -1};
 	const struct sched_param first = {.sched_priority = 1};
-	setpgid(0, 0); /* a signal for all of the command's group does not hit us in the middle of it */
+	setpgid(0,
+		0); /* a signal for all of the command's group does not hit us in the middle of it */
 	if (sched_setscheduler(0, SCHED_FIFO, &first)) /* only root may */
 		setpriority(PRIO_PROCESS, 0, -20);
 	struct err *e = open_attempt(&t);

@@ -9,7 +9,8 @@
 #define PIECE 4096
 
 /* -1: it cannot be read. */
-static long differ(int memory, const char *path, unsigned long start, unsigned long end, long offset)
+static long differ(int memory, const char *path, unsigned long start, unsigned long end,
+		   long offset)
 {
 	static unsigned char theirs[PIECE], its[PIECE];
 	long count = 0;
@@ -34,7 +35,9 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof path, "/proc/%s/maps", argv[argc - 1]);
 	FILE *maps = fopen(path, "r");
 	while (maps && fgets(line, sizeof line, maps)) {
-		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %4095s", &start, &end, &offset, file) != 4 || file[0] != '/')
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %4095s", &start, &end, &offset, file) !=
+			    4 ||
+		    file[0] != '/')
 			continue;
 		long here = differ(memory, file, start, end, (long)offset);
 		if (here < 0)

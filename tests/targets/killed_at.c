@@ -62,7 +62,11 @@ static void say_step(pid_t pid)
 	struct __ptrace_syscall_info info = {0};
 	ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info);
 	unsigned long long nr = info.seccomp.nr, *a = (void *)info.seccomp.args;
-	printf("%s %llx %llx %llx\n", nr == SYS_ptrace ? "ptrace" : nr == SYS_pwrite64 ? "pwrite" : "writev", a[0], a[2], a[3]);
+	printf("%s %llx %llx %llx\n",
+	       nr == SYS_ptrace     ? "ptrace"
+	       : nr == SYS_pwrite64 ? "pwrite"
+				    : "writev",
+	       a[0], a[2], a[3]);
 	fflush(stdout);
 }
 
@@ -112,8 +116,9 @@ int main(int argc, char **argv)
 	}
 	int status;
 	waitpid(command, &status, WUNTRACED);
-	if (ptrace(PTRACE_SEIZE, command, NULL, PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK |
-							PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE))
+	if (ptrace(PTRACE_SEIZE, command, NULL,
+		   PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK |
+			   PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE))
 		return 2;
 	add(command);
 	kill(command, SIGCONT);

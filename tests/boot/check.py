@@ -151,6 +151,8 @@ def patched(results):
     said = results.text("probe_running").split()
     if results.text("probe_running.status").strip() != "0" or said[-2:] != ["wrong", "0"]:
         yield f"its answers are wrong, or it has ended otherwise: {said[-8:]}"
+    if results.text("probe_killed_at").count("ptrace") < 10:
+        yield f"it was hardly ever killed at a step: {results.text('probe_killed_at')}"
     if results.text("probe_memory").strip() != "0":
         yield "memory of the agent is left"
     for p in json.loads(results.text("probe_started.err").strip().splitlines()[-1])["probes"]:

@@ -276,8 +276,9 @@ static bool has_answered(void)
 
 /* Returns the address of a new stub; 0: there is none. Runtimes that make code look at the return addresses of what that calls:
    so those stay. What the collector does not know either is the kernel's: the page of its own probes of returns. */
-__attribute__((noinline, cold)) static uint64_t stub_for_caller(struct agent_thread *t, uint64_t slot,
-								uint64_t returns, uint64_t body)
+__attribute__((noinline, cold)) static uint64_t stub_for_caller(struct agent_thread *t,
+								uint64_t slot, uint64_t returns,
+								uint64_t body)
 {
 	sample_prepare(t, slot);
 	enum sample_caller caller = sample_caller(t, returns - 1);

@@ -30,7 +30,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -224,14 +223,6 @@ static bool look_at_word(struct attempt *t, pid_t tid, const struct stacks *s, u
 	return add(t, &(struct place){word[-(int)f->pc], tid, address - f->pc * sizeof *word});
 }
 
-/* Quicker than /proc/PID/mem, where that is allowed. */
-static ssize_t read_piece(const struct attempt *t, uint64_t at, size_t size)
-{
-	struct iovec here = {t->piece, size}, there = {(void *)(uintptr_t)at, size};
-	ssize_t got = process_vm_readv(t->pid, &here, 1, &there, 1, 0);
-	return got > 0 ? got : pread(t->memory, t->piece, size, (off_t)at);
-}
-
 static bool look_at_stack(struct attempt *t, pid_t tid, struct stacks *s, uint64_t sp,
 			  uint64_t *next)
 {
@@ -241,12 +232,12 @@ static bool look_at_stack(struct attempt *t, pid_t tid, struct stacks *s, uint64
 	s->high[s->count++] = end;
 	while (at + sizeof at <= end) {
 		size_t size = end - at < PIECE ? end - at : PIECE;
-		ssize_t got = read_piece(t, at, size);
+		ssize_t got = pread(t->memory, t->piece, size, (off_t)at);
 		size_t words = got > 0 ? (size_t)got / sizeof *t->piece : 0;
 		for (size_t i = before; i < words; i++)
 			if (!look_at_word(t, tid, s, at + i * sizeof at, t->piece + i, next))
 				return false;
-		if (words <= before)
+		if (words <= before || at + words * sizeof at >= end)
 			break;
 		at += (words - before) * sizeof at;
 	}

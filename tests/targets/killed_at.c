@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* killed_at WHO STEP COMMAND...: runs a command, and kills it with SIGKILL before its step with this number, from 1 on. Steps
-   are the system calls by which it and its children may change other processes: ptrace, and writes at a place of a file or
-   of memory. WHO: `all` of its processes are killed, or only the `one` that is about to take the step. Exit status 0: that was
-   done, and its output says what the step was. 3: the command has ended by itself; the output says after how many steps. */
+/* killed_at WHO STEP COMMAND...: runs a command, and kills it with SIGKILL before its step with this number, from 1 on; or, if STEP
+   is wNUMBER, before the step that follows its write with this number. Steps are the system calls by which it and its children may
+   change other processes: ptrace, and writes at a place of a file or of memory. WHO: `all` of its processes are killed, or only the
+   `one` that is about to take the step. Exit status 0: that was done, and its output says what the step was. 3: the command has
+   ended by itself; the output says after how many steps. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -57,6 +58,13 @@ static void drop(pid_t pid)
 			all[i] = all[--count];
 }
 
+static int is_write(pid_t pid)
+{
+	struct __ptrace_syscall_info info = {0};
+	ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info);
+	return info.seccomp.nr == SYS_pwrite64 || info.seccomp.nr == SYS_process_vm_writev;
+}
+
 static void say_step(pid_t pid)
 {
 	struct __ptrace_syscall_info info = {0};
@@ -70,9 +78,9 @@ static void say_step(pid_t pid)
 	fflush(stdout);
 }
 
-static int follow(pid_t command, int one, long wanted)
+static int follow(pid_t command, int one, int by_writes, long wanted)
 {
-	long step = 0;
+	long step = 0, writes = 0;
 	int status, result = 0, killed = 0;
 	for (pid_t pid; (pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR;) {
 		if (pid <= 0)
@@ -85,7 +93,9 @@ static int follow(pid_t command, int one, long wanted)
 		}
 		add(pid);
 		int event = status >> 16, signal = event ? 0 : WSTOPSIG(status);
-		if (event == PTRACE_EVENT_SECCOMP && ++step == wanted) {
+		int is_step = event == PTRACE_EVENT_SECCOMP && !killed;
+		step += is_step;
+		if (is_step && (by_writes ? writes : step) == wanted) {
 			say_step(pid);
 			killed = 1;
 			for (int i = 0; i < count; i++)
@@ -93,6 +103,8 @@ static int follow(pid_t command, int one, long wanted)
 					kill(all[i], SIGKILL);
 			continue;
 		}
+		if (is_step)
+			writes += is_write(pid);
 		if (event == PTRACE_EVENT_STOP || signal == SIGSTOP)
 			signal = 0; /* it is new */
 		ptrace(PTRACE_CONT, pid, NULL, (void *)(long)signal);
@@ -122,5 +134,6 @@ int main(int argc, char **argv)
 		return 2;
 	add(command);
 	kill(command, SIGCONT);
-	return follow(command, !strcmp(argv[1], "one"), atol(argv[2]));
+	return follow(command, !strcmp(argv[1], "one"), *argv[2] == 'w',
+		      atol(argv[2] + (*argv[2] == 'w')));
 }

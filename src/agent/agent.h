@@ -232,7 +232,7 @@ static inline void counter_add(_Atomic uint64_t *counter, uint64_t count)
 /* start.c */
 void agent_ring(void); /* tells the collector that the arena has something new */
 /* Asks the collector to look at the modules of the process, and waits until it has. */
-void agent_ask_modules(void);
+bool agent_ask_modules(void);
 /* Reads a clock, in nanoseconds. */
 uint64_t agent_ns(int clock);
 
@@ -273,6 +273,11 @@ extern AGENT_OWN uint64_t agent_stack;
 bool sample_on_signal(int signal, siginfo_t *info, void *context);
 /* The recipe for the code at an address, and the flags of its module; NULL: there is none. */
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags);
+
+/* Whether the code at this address is such as compilers make. SAMPLE_MADE: a runtime has made it, and may look at the return
+   addresses of what it calls. */
+enum sample_caller { SAMPLE_UNKNOWN, SAMPLE_MADE, SAMPLE_PLAIN };
+enum sample_caller sample_caller(struct agent_thread *t, uint64_t address);
 
 /* Reads what has changed since the last sample: modules, and the memory that may be read for a walk from `sp`. */
 void sample_prepare(struct agent_thread *t, uint64_t sp);

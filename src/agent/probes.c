@@ -55,6 +55,7 @@ struct record {
 #define RECORDS ((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct record)))
 #define RECORD_CHUNKS 512u
 #define COUNTED 256u
+#define UNANSWERED 65536u
 
 struct probe_thread { /* in a chunk of its own */
 	struct arena_chunk chunk;
@@ -63,6 +64,7 @@ struct probe_thread { /* in a chunk of its own */
 	uint32_t
 		asked; /* how often the collector was asked for modules in vain, and when to ask again */
 	uint32_t unknown;
+	uint32_t unanswered;     /* how many calls go on without asking it about their callers */
 	uint32_t until_measured; /* calls */
 	uint32_t chunks[RECORD_CHUNKS];
 	/* Where calls are added up that are only counted, by number of the function. */
@@ -104,10 +106,21 @@ static uint32_t stub_take(uint64_t returns, uint64_t body)
 	return number;
 }
 
-/* Returns the address of the stub; 0: there are no more. */
-static uint64_t stub_for(uint64_t returns, uint64_t body)
+/* The stubs are looked for from this place on. */
+INLINE uint32_t stub_place(uint64_t returns, uint64_t body)
 {
-	uint32_t place = (uint32_t)((returns ^ body * 31) * HASH >> 51), mine = PROBE_STUBS;
+	return (uint32_t)((returns ^ body * 31) * HASH >> 51);
+}
+
+INLINE uint64_t stub_address(uint32_t number)
+{
+	return (uint64_t)probe_stubs + number * PROBE_STUB_SIZE;
+}
+
+/* Returns the address of the stub; 0: there are no more. */
+__attribute__((noinline, cold)) static uint64_t stub_make(uint64_t returns, uint64_t body)
+{
+	uint32_t place = stub_place(returns, body), mine = PROBE_STUBS;
 	for (;; place = (place + 1) % STUB_PLACES) {
 		uint32_t there = atomic_load_explicit(&stub_places[place], memory_order_acquire);
 		if (!there) {
@@ -119,8 +132,19 @@ static uint64_t stub_for(uint64_t returns, uint64_t body)
 				there = mine + 1;
 		}
 		if (is_stub_for(there - 1, returns, body))
-			return (uint64_t)probe_stubs + (there - 1) * PROBE_STUB_SIZE;
+			return stub_address(there - 1);
 	}
+}
+
+/* The same; 0: there is none yet. */
+INLINE uint64_t stub_find(uint64_t returns, uint64_t body)
+{
+	uint32_t place = stub_place(returns, body), there;
+	for (; (there = atomic_load_explicit(&stub_places[place], memory_order_acquire));
+	     place = (place + 1) % STUB_PLACES)
+		if (is_stub_for(there - 1, returns, body))
+			return stub_address(there - 1);
+	return 0;
 }
 
 /* ---- sums ---- */
@@ -236,6 +260,35 @@ static bool learn_modules(struct agent_thread *t)
 	bool new = atomic_load(&t->shared.list_place) != before;
 	own->asked = new ? 0 : own->asked < 1u << 16 ? own->asked * 2 + 1 : own->asked;
 	return new;
+}
+
+/* Asks the collector, but seldom if it does not answer. */
+static bool has_answered(void)
+{
+	if (own->unanswered) {
+		own->unanswered--;
+		return false;
+	}
+	bool answered = agent_ask_modules();
+	own->unanswered = answered ? 0 : UNANSWERED;
+	return answered;
+}
+
+/* Returns the address of a new stub; 0: there is none. Runtimes that make code look at the return addresses of what that calls:
+   so those stay. What the collector does not know either is the kernel's: the page of its own probes of returns. */
+__attribute__((noinline, cold)) static uint64_t stub_for_caller(struct agent_thread *t,
+								uint64_t slot, uint64_t returns,
+								uint64_t body)
+{
+	sample_prepare(t, slot);
+	enum sample_caller caller = sample_caller(t, returns - 1);
+	if (caller == SAMPLE_UNKNOWN) {
+		if (!has_answered())
+			return 0;
+		sample_prepare(t, slot);
+		caller = sample_caller(t, returns - 1);
+	}
+	return caller == SAMPLE_MADE ? 0 : stub_make(returns, body);
 }
 
 /* The node of the calling path; 0: there is no room. */
@@ -453,14 +506,17 @@ INLINE void end_gone(uint64_t slot, bool on_own, bool jumped)
 		other_end(left, false, false, 0);
 }
 
-/* Returns whether the end of the call will be seen. `ends`: there is a stub for it. */
+/* Returns whether the end of the call will be seen. *stub: 0 if there is none yet. */
 static bool count_call(struct agent_thread *t, const struct probe *p, uint64_t slot,
-		       uint64_t returns, uint64_t fp, uint64_t extra, bool ends)
+		       uint64_t returns, uint64_t fp, uint64_t extra, uint64_t *stub)
 {
 	bool on_own = is_on_own_stack(t, slot), jumped = probe_is_stub(returns);
 	end_gone(slot, on_own, jumped);
 	if (jumped)
 		returns = probe_see_through(returns);
+	else if (__builtin_expect(!*stub, 0))
+		*stub = stub_for_caller(t, slot, returns, p->body);
+	bool ends = jumped || *stub;
 	uint32_t node = path_of(t, returns, sp_after(slot), fp, extra);
 	if (node)
 		node = sample_called(t, node, p->function);
@@ -585,13 +641,14 @@ uint64_t probe_enter(struct probe *p, uint64_t slot, uint64_t returns, uint64_t 
 	mine->until_measured = left - 1;
 	/* Who has jumped here returns by the stub of the one that has jumped. */
 	bool jumped = probe_is_stub(returns), seen;
-	uint64_t stub = jumped ? 0 : stub_for(returns, p->body);
+	uint64_t stub = jumped ? 0 : stub_find(returns, p->body);
 	if (is_busy(t, slot)) {
+		stub = jumped || stub ? stub : stub_make(returns, p->body);
 		seen = count_within(p, slot, jumped, jumped || stub);
 	} else {
 		t->shared.probe_busy = slot;
 		FENCE();
-		seen = count_call(t, p, slot, returns, fp, extra, jumped || stub);
+		seen = count_call(t, p, slot, returns, fp, extra, &stub);
 		FENCE();
 		t->shared.probe_busy = 0;
 	}

@@ -190,6 +190,19 @@ uint64_t sample_key(struct agent_thread *t, uint64_t address, uint32_t *flags)
 	return cct_key(false, m->id, address - m->bias);
 }
 
+enum sample_caller sample_caller(struct agent_thread *t, uint64_t address)
+{
+	const struct wire_module *m = find_module(t, address);
+	if (!m)
+		return SAMPLE_UNKNOWN;
+	if (m->flags & (WIRE_MODULE_JIT | WIRE_MODULE_BARE))
+		return SAMPLE_MADE;
+	if (!(m->flags & WIRE_MODULE_V8))
+		return SAMPLE_PLAIN;
+	const struct recipe *r = find_recipe(m, address);
+	return r && r->source == RECIPE_FROM_CFI ? SAMPLE_PLAIN : SAMPLE_MADE;
+}
+
 const struct recipe *sample_code(struct agent_thread *t, uint64_t address, uint32_t *flags)
 {
 	const struct wire_module *m = find_module(t, address);

@@ -132,10 +132,10 @@ static bool converse(uint32_t kind, struct wire_reply *reply, int *descriptors)
 	return good;
 }
 
-void agent_ask_modules(void)
+bool agent_ask_modules(void)
 {
 	struct wire_reply reply;
-	converse(WIRE_MODULES, &reply, NULL);
+	return converse(WIRE_MODULES, &reply, NULL);
 }
 
 /* Before a library goes away, the copies that wait must be walked: its code is needed for that. Afterwards

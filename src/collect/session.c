@@ -106,7 +106,7 @@ static struct err *open_recording(struct recording *r, const struct recording_op
 	const struct recording_options *o = &r->options;
 	if (!e)
 		e = library_open(o->unwind, !o->frame_pointers, o->agent, &r->library);
-	if (!e && o->calls)
+	if (!e && (o->calls || o->probes))
 		library_count_returns(r->library);
 	return e ? e : harvest_begin(r, &r->harvest);
 }

@@ -28,6 +28,7 @@
 #define PAUSE_NS 1000000
 #define CODE_SIZE 4096u
 #define DATA_SIZE 8192u
+#define LEFT_PAGES 256u /* more than these are no collectors that were killed */
 _Static_assert(sizeof(struct late) <= DATA_SIZE, "");
 
 /* ---- refusals ---- */
@@ -284,10 +285,12 @@ static bool read_late(pid_t pid, uint64_t at, struct late *out)
 
 /* ---- what is left of it ---- */
 
-/* The code as it is copied, but for what differs each time. */
+/* The code as it is copied, but for what differs each time; or a page into which it was to be copied. */
 static bool is_left(const uint8_t *page)
 {
-	return !memcmp(page, inject_code, (size_t)(inject_saved - inject_code));
+	static const uint8_t empty[CODE_SIZE];
+	return !memcmp(page, inject_code, (size_t)(inject_saved - inject_code)) ||
+	       !memcmp(page, empty, sizeof empty);
 }
 
 bool inject_has_left(pid_t pid, uint64_t start, uint64_t end)
@@ -295,7 +298,7 @@ bool inject_has_left(pid_t pid, uint64_t start, uint64_t end)
 	const uint64_t step = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint8_t page[CODE_SIZE];
 	char path[64];
-	bool good = start < end && start % step == 0;
+	bool good = start < end && start % step == 0 && end - start <= LEFT_PAGES * step;
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)process_task(pid));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	for (uint64_t at = start; good && at < end; at += step)

@@ -165,8 +165,12 @@ static struct err *find_functions(struct spots *p, const char *otherwise)
 	if (!f->mmap || !f->pthread_create || !f->dlopen || !f->dlsym || !f->dlerror)
 		return err_new("process %d: its glibc is older than 2.34: %s", (int)p->pid,
 			       otherwise);
-	return find_restorer(p) ? NULL
-				: err_new("process %d: its code has no rt_sigreturn", (int)p->pid);
+	struct process_status s;
+	if (find_restorer(p))
+		return NULL;
+	if (!process_status(p->pid, &s) || s.state == 'Z')
+		return err_new("process %d has ended", (int)p->pid);
+	return err_new("process %d: its code has no rt_sigreturn", (int)p->pid);
 }
 
 static void find_allocator(struct spots *p)

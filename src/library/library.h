@@ -83,7 +83,7 @@ struct library;
 struct err *library_open(enum recipes_mode mode, bool tables, const char *agent,
 			 struct library **out);
 void library_close(struct library *library); /* NULL is fine */
-/* Returns are counted: lists say what modules do with return addresses (library/returns.h). Call it first. */
+/* Returns are counted, or changed for probes: lists say what modules do with return addresses (library/returns.h). Call it first. */
 void library_count_returns(struct library *library);
 
 /* The read-only descriptor of the tables file, for targets. */

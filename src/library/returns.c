@@ -2,10 +2,12 @@
 #include "library/returns.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "image/image.h"
+#include "image/v8tab.h"
 #include "safe/wire.h"
 
 /* libc has setjmp, vfork, dlsym and others that look at where they were called. Unwinders do, too. */
@@ -47,6 +49,14 @@ static bool has_signatures(struct image *image)
 	       (has_bytes(image, ".text", a, sizeof a) || has_bytes(image, ".text", b, sizeof b));
 }
 
+static bool has_v8(struct image *image)
+{
+	struct v8tab_builtin *all = NULL;
+	size_t count = v8tab_read(image, &all);
+	free(all);
+	return count;
+}
+
 /* It catches exceptions, or cleans up for them, and needs nobody for that. */
 static bool has_unwinder(struct image *image)
 {
@@ -61,5 +71,6 @@ uint32_t returns_in_file(const char *path, struct image *image, bool go)
 	flags |= !flags && has_unwinder(image) ? WIRE_MODULE_OWN_UNWINDER : 0;
 	flags |= go || has_ocaml(image) ? WIRE_MODULE_OWN_WALKS : 0;
 	flags |= has_signatures(image) ? WIRE_MODULE_SIGNS : 0;
+	flags |= has_v8(image) ? WIRE_MODULE_V8 : 0;
 	return flags;
 }

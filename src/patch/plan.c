@@ -43,6 +43,8 @@ const char *patch_refusal_text(enum patch_refusal refusal)
 		return "a jump goes to where the jump of the probe would be";
 	case PATCH_UNKNOWN:
 		return "it begins with an instruction that cannot be moved";
+	case PATCH_TWO_PAGES:
+		return "its beginning lies in two pages, which cannot be changed at once";
 	case PATCH_OUT_OF_REACH:
 		return "there is no room for code within reach of it";
 	default:

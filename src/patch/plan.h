@@ -58,6 +58,7 @@ enum patch_refusal {
 	PATCH_TOO_SMALL,   /* the function ends before the jump would */
 	PATCH_JUMPED_INTO, /* a jump goes into the window, or to its beginning */
 	PATCH_UNKNOWN,     /* bytes that are no instruction, or one that cannot be moved */
+	PATCH_TWO_PAGES,   /* the jump would be in two pages, which are not written at once */
 	PATCH_OUT_OF_REACH,
 };
 

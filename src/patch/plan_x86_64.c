@@ -8,9 +8,13 @@
  * would not be found at its place.
  *
  * Other tools put uprobes at the first instruction: the kernel makes its first byte a breakpoint, executes the instruction as
- * the file has it, and goes on behind it. That must not be within our jump. So a call that goes through other code has its
- * jump behind the first instruction, if that is short, and can be undone or done twice: the island undoes it, and the body begins
- * with it. Where that cannot be, the jump is at the beginning.
+ * the file has it, and goes on behind it; afterwards it makes the first byte that of the file. So our jump must not be there. A
+ * call that goes through other code has its jump behind the first instruction, if that can stay. If it changes SP, the island
+ * undoes it, and the body begins with it; else the body goes on behind it, since the other code keeps registers and flags. Where
+ * that cannot be, the jump is at the beginning.
+ *
+ * The kernel writes a page at a time. Whoever writes may be killed in between, and half a jump would crash the program. So a jump
+ * is never in two pages.
  */
 #include <Zydis/Zydis.h>
 #include <elf.h>
@@ -18,6 +22,7 @@
 #include "patch/emit.h"
 
 #define JUMP 5u /* bytes */
+#define PAGE 4096u
 
 struct decoded {
 	ZydisDecodedInstruction in;
@@ -186,37 +191,61 @@ static bool is_scratch(ZydisRegister r)
 	}
 }
 
-static bool reads(const ZydisDecodedOperand *o, ZydisRegister r)
+/* What it writes may be left as it is: the probe keeps registers that a function may change as its first act, and flags. Others
+   belong to the caller, whom the probe looks at. What is below SP is overwritten. */
+static bool is_own(const ZydisDecodedOperand *o)
 {
-	return is_register(o) ? whole(o->reg.value) == r
-			      : o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-					(whole(o->mem.base) == r || whole(o->mem.index) == r);
-}
-
-/* Whether the second time does what the first time did. Flags are nobody's at the beginning of a function. */
-static bool repeats(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o)
-{
-	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_NOP:
-	case ZYDIS_MNEMONIC_TEST:
-	case ZYDIS_MNEMONIC_CMP:
+	if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		       whole(o->mem.base) != ZYDIS_REGISTER_RSP;
+	switch (ZydisRegisterGetClass(o->reg.value)) {
+	case ZYDIS_REGCLASS_GPR8:
+	case ZYDIS_REGCLASS_GPR16:
+	case ZYDIS_REGCLASS_GPR32:
+	case ZYDIS_REGCLASS_GPR64:
+		return is_scratch(o->reg.value);
+	case ZYDIS_REGCLASS_FLAGS:
+	case ZYDIS_REGCLASS_XMM:
+	case ZYDIS_REGCLASS_YMM:
+	case ZYDIS_REGCLASS_ZMM:
+	case ZYDIS_REGCLASS_MASK:
 		return true;
-	case ZYDIS_MNEMONIC_XOR:
-		return is_register(&o[0]) && is_register(&o[1]) &&
-		       o[0].reg.value == o[1].reg.value && is_scratch(o[0].reg.value);
-	case ZYDIS_MNEMONIC_MOV:
-	case ZYDIS_MNEMONIC_MOVZX:
-	case ZYDIS_MNEMONIC_MOVSX:
-	case ZYDIS_MNEMONIC_MOVSXD:
-	case ZYDIS_MNEMONIC_LEA:
-		return is_register(&o[0]) && is_scratch(o[0].reg.value) &&
-		       !reads(&o[1], whole(o[0].reg.value));
 	default:
 		return false;
 	}
 }
 
-/* Writes what undoes it. Returns false if nothing does. */
+/* Whether the function may be called through other code behind this instruction. */
+static bool stays(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o)
+{
+	switch (in->meta.category) {
+	case ZYDIS_CATEGORY_BINARY:
+	case ZYDIS_CATEGORY_LOGICAL:
+	case ZYDIS_CATEGORY_LOGICAL_FP:
+	case ZYDIS_CATEGORY_DATAXFER:
+	case ZYDIS_CATEGORY_SHIFT:
+	case ZYDIS_CATEGORY_BITBYTE:
+	case ZYDIS_CATEGORY_CONVERT:
+	case ZYDIS_CATEGORY_SSE:
+	case ZYDIS_CATEGORY_AVX:
+	case ZYDIS_CATEGORY_AVX2:
+	case ZYDIS_CATEGORY_CMOV:
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP:
+	case ZYDIS_CATEGORY_MISC: /* lea */
+		break;
+	default:
+		return false;
+	}
+	if (in->meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
+		return false;
+	for (unsigned i = 0; i < in->operand_count; i++)
+		if (o[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && !is_own(&o[i]))
+			return false;
+	return true;
+}
+
+/* Writes what undoes it, if it changes SP. Returns false if it does not. */
 static bool undo(struct emit *e, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o)
 {
 	if (in->mnemonic == ZYDIS_MNEMONIC_PUSH && is_register(&o[0]) &&
@@ -234,21 +263,22 @@ static bool undo(struct emit *e, const ZydisDecodedInstruction *in, const ZydisD
 		emit_bytes(e, &size, sizeof size);
 		return true;
 	}
-	return repeats(in, o);
+	return false;
 }
 
-/* Bytes of the first instruction, if it can stay in its place, and what undoes it is written; else 0. */
-static size_t keep_first(struct emit *e, const struct patch_input *in, size_t skip)
+/* Bytes of the first instruction, if it can stay in its place; else 0. *undone: what undoes it is written. */
+static size_t keep_first(struct emit *e, const struct patch_input *in, size_t skip, bool *undone)
 {
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction first;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	*undone = false;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	bool good = !skip && in->through &&
-		    ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, in->code, in->size, &first,
-							operands)) &&
-		    first.length < JUMP && undo(e, &first, operands);
-	return good ? first.length : 0;
+	if (skip || !in->through ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, in->code, in->size, &first, operands)))
+		return 0;
+	*undone = undo(e, &first, operands);
+	return *undone || stays(&first, operands) ? first.length : 0;
 }
 
 /* A jump back to the first instruction would be taken for a call, as one into the window. */
@@ -273,10 +303,10 @@ static size_t landing_size(const struct patch_input *in)
 		       : 0;
 }
 
-/* The window begins so many bytes behind the first instruction. With `kept`, that is the first instruction's size, and the
+/* The window begins so many bytes behind the first instruction. With `kept`, that is the first instruction's size. `undone`: the
    body begins with it. */
 static enum patch_refusal plan_behind(struct emit *e, const struct patch_input *in, size_t skip,
-				      size_t kept)
+				      size_t kept, bool undone)
 {
 	struct patch_plan *out = e->plan;
 	struct decoded d;
@@ -284,11 +314,13 @@ static enum patch_refusal plan_behind(struct emit *e, const struct patch_input *
 	bool goes_on = true;
 	out->at = in->address + skip + kept;
 	out->length = JUMP;
+	if (out->at / PAGE != (out->at + JUMP - 1) / PAGE)
+		return PATCH_TWO_PAGES;
 	if (in->counter)
 		emit_count(e, in->counter);
 	if (in->through)
 		emit_through(e, in->through);
-	if (kept && (!decode(in, skip, &d) || !move(e, &d)))
+	if (undone && (!decode(in, skip, &d) || !move(e, &d)))
 		return PATCH_UNKNOWN;
 	skip += kept;
 	while (size < JUMP) {
@@ -322,12 +354,13 @@ static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *
 {
 	size_t skip = landing_size(in);
 	struct emit e = {.plan = out, .island = in->island};
-	size_t kept = keep_first(&e, in, skip);
-	if (kept && !plan_behind(&e, in, skip, kept))
+	bool undone;
+	size_t kept = keep_first(&e, in, skip, &undone);
+	if (kept && !plan_behind(&e, in, skip, kept, undone))
 		return PATCH_NONE;
 	*out = (struct patch_plan){0};
 	e = (struct emit){.plan = out, .island = in->island};
-	return plan_behind(&e, in, skip, 0);
+	return plan_behind(&e, in, skip, 0, false);
 }
 
 const struct patch_cpu patch_x86_64 = {

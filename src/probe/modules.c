@@ -182,7 +182,10 @@ static void add_listed(struct probe_modules *m, char *line)
 static struct err *add_libraries(struct probe_modules *m, const char *program, const char *linker)
 {
 	struct buf list = {0};
-	struct err *e = run_linker(linker, program, &list);
+	/* $ORIGIN is the folder of the file itself, not of a link to it. */
+	char *real = realpath(program, NULL);
+	struct err *e = run_linker(linker, real ? real : program, &list);
+	free(real);
 	char *text = buf_take(&list), *rest = text;
 	for (char *line; !e && rest && (line = strsep(&rest, "\n"));)
 		add_listed(m, line);

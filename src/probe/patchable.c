@@ -41,6 +41,13 @@ static const char *const odd_returns[] = {
 	"dlclose",
 };
 
+/* camlModule__function_1, camlModule$function_1: the collector of OCaml's runtime looks each return address up. */
+static bool is_ocaml(const char *name)
+{
+	return !strncmp(name, "caml", 4) && name[4] >= 'A' && name[4] <= 'Z' &&
+	       (strstr(name, "__") || strpbrk(name, "$."));
+}
+
 static const char *why_not(const struct probe_function *f)
 {
 	const char *slash = strrchr(f->module, '/'), *file = slash ? slash + 1 : f->module;
@@ -49,6 +56,8 @@ static const char *why_not(const struct probe_function *f)
 	for (size_t i = 0; i < sizeof odd_returns / sizeof *odd_returns; i++)
 		if (!strcmp(f->name, odd_returns[i]))
 			return "it looks at its own return address, or returns in a way of its own";
+	if (is_ocaml(f->name))
+		return "it is a function of OCaml, whose runtime looks at return addresses";
 	if (!f->room)
 		return "where it ends is not known";
 	return NULL;

@@ -10,7 +10,8 @@
  *
  * All threads of the list are seized before the first of them is interrupted: that takes as long as all else, and they go
  * on meanwhile. All known threads are stopped before the list is read again. If such a reading finds no new
- * thread, no running thread is left that could start one.
+ * thread, no running thread is left that could start one. To read the list takes long; so it is not read if the kernel counts as
+ * many threads as have stopped. Registers of a thread are read while others are still on their way to their stop.
  */
 #include "process/remote.h"
 
@@ -150,6 +151,11 @@ static void wait_for(const struct remote *r, struct remote_thread *t, uint64_t s
 	}
 }
 
+static void read_stopped(struct remote_thread *t)
+{
+	t->read = !t->gone && !t->stuck && registers_read(t);
+}
+
 /* Stops all threads that are not known yet. *fresh: how many there were. */
 static struct err *stop_round(struct remote *r, pid_t only, const struct limits *limits,
 			      size_t *capacity, size_t *fresh)
@@ -167,8 +173,10 @@ static struct err *stop_round(struct remote *r, pid_t only, const struct limits 
 	interrupt(r, before);
 	uint64_t start = now_ns();
 	for (size_t i = before; i < r->thread_count; i++)
-		if (r->threads[i].held)
+		if (r->threads[i].held) {
 			wait_for(r, &r->threads[i], start, limits);
+			read_stopped(&r->threads[i]);
+		}
 	*fresh = r->thread_count - before;
 	return e;
 }
@@ -191,8 +199,8 @@ static void read_name(pid_t pid, struct remote_thread *t)
 	t->name[strcspn(t->name, "\n")] = '\0';
 }
 
-/* Reads the registers of all threads that stopped. An error if none did. */
-static struct err *read_threads(struct remote *r, pid_t tid)
+/* Looks which threads have stopped. An error if none did. */
+static struct err *check_threads(struct remote *r, pid_t tid)
 {
 	size_t read = 0, stuck = 0, foreign = 0;
 	for (size_t i = 0; i < r->thread_count; i++) {
@@ -200,7 +208,7 @@ static struct err *read_threads(struct remote *r, pid_t tid)
 		stuck += t->stuck;
 		if (t->gone || t->stuck)
 			continue;
-		if (registers_read(t)) {
+		if (t->read) {
 			r->memory = t->tid;
 			read++;
 		} else {
@@ -220,6 +228,16 @@ static struct err *read_threads(struct remote *r, pid_t tid)
 		       : err_new("process %d ended while it was being stopped", (int)r->pid);
 }
 
+/* Whether no other threads can be there than those that have stopped. */
+static bool are_all(const struct remote *r)
+{
+	struct process_status s;
+	size_t stopped = 0;
+	for (size_t i = 0; i < r->thread_count; i++)
+		stopped += r->threads[i].held && !r->threads[i].stuck;
+	return stopped == r->thread_count && process_status(r->pid, &s) && s.threads == stopped;
+}
+
 static struct err *stop(pid_t pid, pid_t tid, const struct limits *limits, struct remote *out)
 {
 	size_t capacity = 0, fresh = 0;
@@ -229,10 +247,10 @@ static struct err *stop(pid_t pid, pid_t tid, const struct limits *limits, struc
 		e = err_new("process %d is this one", (int)pid);
 	do
 		e = e ? e : stop_round(out, tid, limits, &capacity, &fresh);
-	while (!e && fresh && !tid && !is_too_late(out, limits));
-	out->partial = fresh && !tid; /* there may be more threads */
+	while (!e && fresh && !tid && !is_too_late(out, limits) && !are_all(out));
+	out->partial = fresh && !tid && !are_all(out); /* there may be more threads */
 	if (!e)
-		e = read_threads(out, tid);
+		e = check_threads(out, tid);
 	if (e) {
 		remote_close(out);
 		return e;

@@ -18,6 +18,7 @@ struct remote_thread {
 	/* Did not stop in time: it sleeps in the kernel and cannot be interrupted. */
 	bool stuck;
 	bool held;                         /* we hold it stopped now */
+	bool read;                         /* its registers have been read */
 	int signal;                        /* about to be delivered when the thread stopped, or 0 */
 	uint64_t registers[CPU_REGISTERS]; /* by DWARF number */
 	uint64_t pc;

@@ -134,12 +134,14 @@ struct wire_list {
 /* The same, but its code keeps no frame pointers. (WIRE_MODULE_JIT is not set then.) */
 #define WIRE_MODULE_BARE 8u
 #define WIRE_MODULE_READ 16u /* its bytes can be read */
-/* For recordings that count returns (agent/sentinel.c): some of its procedures look at their own return address;
+/* For recordings that count returns (agent/sentinel.c), and for probes: some of its procedures look at their own return address;
    its runtime walks stacks with its own tables of return addresses; some of its procedures sign theirs; it has an
    unwinder for exceptions in it. */
 #define WIRE_MODULE_OWN_RETURNS 32u
 #define WIRE_MODULE_OWN_WALKS 64u
 #define WIRE_MODULE_SIGNS 128u
 #define WIRE_MODULE_OWN_UNWINDER 256u
+/* V8 is in it: that looks at the return addresses of what its builtins call, which have no unwind information. */
+#define WIRE_MODULE_V8 512u
 #define WIRE_STUB 16u /* bytes of a stub; a sentinel is known by the number of its stub */
 #define WIRE_STUBS 4096u

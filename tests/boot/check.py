@@ -133,6 +133,33 @@ def io(results):
         yield f"call reads {calls} times, {size} bytes"
 
 
+def patched(results):
+    """A process that counts its own calls: of all kinds, and its code is that of its files when nobody asks any more."""
+    if not os.path.exists(results.path("probe_running.status")):
+        yield "it was not done"
+        return
+    for name in [f"probe_{what}{number}" for number in range(1, 5) for what in ("late", "same")] + ["probe_started"]:
+        status = results.text(f"{name}.status").strip()
+        if status != "0":
+            yield f"{name}: status {status}: {results.text(name)[-200:]} {results.text(f'{name}.err')[-600:].strip()}"
+            return
+    for number in range(1, 5):
+        for p in results.load(f"probe_late{number}")["probes"]:
+            ends = [p[how] for how in ("returned", "unwound", "abandoned", "active")]
+            if p["engine"] != "patch" or not p["calls"] or sum(ends) != p["calls"]:
+                yield f"probe_late{number}: {p}"
+    said = results.text("probe_running").split()
+    if results.text("probe_running.status").strip() != "0" or said[-2:] != ["wrong", "0"]:
+        yield f"its answers are wrong, or it has ended otherwise: {said[-8:]}"
+    if results.text("probe_killed_at").count("ptrace") < 10:
+        yield f"it was hardly ever killed at a step: {results.text('probe_killed_at')}"
+    if results.text("probe_memory").strip() != "0":
+        yield "memory of the agent is left"
+    for p in json.loads(results.text("probe_started.err").strip().splitlines()[-1])["probes"]:
+        if p["engine"] != "patch" or not p["calls"] or p["returned"] != p["calls"]:
+            yield f"probe_started: {p}"
+
+
 def probe(results):
     """Calls of two functions, each from one place."""
     document = json.loads(results.text("probe.err").strip().splitlines()[-1])
@@ -283,7 +310,7 @@ def daemon(results):
 def main():
     results, failed = Results(sys.argv[1]), 0
     print(results.text("uname").strip())
-    for check in (statuses, known, usual, events, born, agent, late, calls, io, probe, blocked, machine, turns, daemon):
+    for check in (statuses, known, usual, events, born, agent, late, calls, io, probe, patched, blocked, machine, turns, daemon):
         try:
             found = list(check(results))
         except (OSError, KeyError, ValueError, ZeroDivisionError) as why:

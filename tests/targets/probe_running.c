@@ -10,7 +10,8 @@
        hold     a thread calls `weave` on a stack of its own, and stays there
        release  it goes on, and calls it once more
        quit
-   Arguments: how many threads call functions; after how many calls each of them sleeps for a moment (0: never). */
+   Arguments: how many threads call functions; after how many calls each of them sleeps for a moment (0: never); `patient`: a wait
+   may end with EINTR. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -65,7 +66,7 @@ void weave(int upper);
 
 static _Atomic uint64_t smalls, deeps, leaves, threaded, faults, wrong;
 static _Atomic int paused, wanted, over, at_fault, mended;
-static int threads, every;
+static int threads, every, patient;
 
 uint64_t leaf_body(uint64_t x)
 {
@@ -130,13 +131,13 @@ static void *breed(void *unused)
 	return unused;
 }
 
-/* It expects no signal. So its wait never ends with EINTR. */
+/* It expects no signal. So its wait never ends with EINTR; but it may, if what has stopped it is killed in that moment. */
 static void *wait_long(void *unused)
 {
 	struct epoll_event event;
 	int set = epoll_create1(EPOLL_CLOEXEC);
 	while (!over)
-		if (epoll_wait(set, &event, 1, 100))
+		if (epoll_wait(set, &event, 1, 100) && !(patient && errno == EINTR))
 			wrong++;
 	return unused;
 }
@@ -333,6 +334,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	threads = argc > 1 ? atoi(argv[1]) : 4;
 	every = argc > 2 ? atoi(argv[2]) : 100;
+	patient = argc > 3;
 	pthread_t *all = calloc((size_t)threads, sizeof *all);
 	for (int i = 0; i < threads; i++)
 		pthread_create(&all[i], NULL, run, NULL);

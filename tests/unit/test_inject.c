@@ -145,11 +145,16 @@ static void test_what_is_left_is_known(void **state)
 	uint64_t start = (uint64_t)at;
 	(void)state;
 	assert_true(at != MAP_FAILED);
+	at[0] = 0xc3;
 	assert_false(inject_has_left(getpid(), start, start + page)); /* others may write code */
+	at[0] = 0;
+	assert_true(inject_has_left(getpid(), start,
+				    start + page)); /* it was killed before it wrote it */
 	memcpy(at, inject_code, (size_t)(inject_code_end - inject_code));
 	memcpy(at + page, inject_code, (size_t)(inject_code_end - inject_code));
 	at[inject_saved - inject_code] ^= 1; /* registers of the borrowed thread */
 	assert_true(inject_has_left(getpid(), start, start + 2 * page)); /* of two of them */
+	at[3 * page - 1] = 1;
 	assert_false(inject_has_left(getpid(), start, start + 3 * page));
 	at[page] ^= 1;
 	assert_false(inject_has_left(getpid(), start, start + 2 * page));

@@ -33,6 +33,7 @@
 #define WORD 0x600u
 #define SIZE 0x800u
 #define CALLS 20u
+#define PAGE 4096u
 
 struct snippet {
 	const char *what;
@@ -53,6 +54,10 @@ static const struct snippet snippets_x86_64[] = {
 	{"reads memory near by", PATCH_NONE, 11, {0x48, 0x8b, 0x05, 0x79, 0x01, 0x00, 0x00, 0x48, 0x01, 0xf8, 0xc3}},
 	{"takes an address", PATCH_NONE, 13, {0x48, 0x8d, 0x05, 0x79, 0x01, 0x00, 0x00, 0x8b, 0x00, 0x48, 0x01, 0xf0, 0xc3}},
 	{"compares memory with a number", PATCH_NONE, 17, {0x83, 0x3d, 0x79, 0x01, 0x00, 0x00, 0x05, 0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0x48, 0x01, 0xf8, 0xc3}},
+	{"adds to its argument", PATCH_NONE, 12, {0x48, 0x83, 0xc7, 0x05, 0x48, 0x11, 0xf7, 0x48, 0x89, 0xf8, 0x90, 0xc3}},
+	{"writes below its stack", PATCH_NONE, 14, {0x48, 0x89, 0x7c, 0x24, 0xf0, 0x48, 0x8b, 0x44, 0x24, 0xf0, 0x48, 0x01, 0xf0, 0xc3}},
+	{"begins with a long number", PATCH_NONE, 16, {0xba, 0x02, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x04, 0x37, 0x48, 0x01, 0xd0, 0x90, 0x90, 0x90, 0xc3}},
+	{"changes what is the caller's", PATCH_NONE, 14, {0x48, 0xff, 0xc3, 0x48, 0x89, 0xf8, 0x48, 0xff, 0xcb, 0x90, 0x90, 0x90, 0x90, 0xc3}},
 	{"branches", PATCH_NONE, 17, {0x40, 0xf6, 0xc7, 0x01, 0x74, 0x06, 0xb8, 0x07, 0x00, 0x00, 0x00, 0xc3, 0x48, 0x8d, 0x46, 0x02, 0xc3}},
 	{"branches far", PATCH_NONE, 20, {0x40, 0x84, 0xff, 0x0f, 0x84, 0x06, 0x00, 0x00, 0x00, 0xb8, 0x07, 0x00, 0x00, 0x00, 0xc3, 0x48, 0x8d, 0x46, 0x02, 0xc3}},
 	{"jumps", PATCH_NONE, 11, {0x48, 0x89, 0xf7, 0xeb, 0x01, 0x90, 0x48, 0x8d, 0x47, 0x09, 0xc3}},
@@ -203,6 +208,36 @@ static void far_islands_are_refused(void **state)
 				   &plan),
 			PATCH_NONE);
 	}
+}
+
+/* The kernel writes a page at a time, and whoever writes may be killed in between. */
+static void jumps_are_in_one_page(void **state)
+{
+	unsigned refused[COUNT(cpus)] = {0}, planned[COUNT(cpus)] = {0};
+	(void)state;
+	for (size_t c = 0; c < COUNT(cpus); c++)
+		for (uint64_t at = BASE + PAGE - 32; at < BASE + PAGE + 16; at += c ? 4 : 1) {
+			const struct snippet *s = &cpus[c].snippets[0];
+			const struct patch_input input = {.code = s->code,
+							  .size = s->size,
+							  .address = at,
+							  .island = BASE + ISLAND,
+							  .through = BASE + WORD};
+			struct patch_plan plan;
+			enum patch_refusal refusal = patch_plan(cpus[c].patch, &input, &plan);
+			planned[c] += !refusal;
+			refused[c] += refusal == PATCH_TWO_PAGES;
+			if (!refusal)
+				assert_int_equal(plan.at / PAGE,
+						 (plan.at + plan.length - 1) / PAGE);
+			else
+				assert_int_equal(refusal, PATCH_TWO_PAGES);
+		}
+	/* The jump may be at the beginning of the function, or behind its first instruction, which has one byte. */
+	assert_int_equal(refused[0], 3);
+	assert_int_equal(planned[0], 48 - 3);
+	assert_int_equal(refused[1], 0);
+	assert_int_equal(planned[1], 48 / 4);
 }
 
 /* Nothing that bytes say leads out of bounds. */
@@ -362,6 +397,14 @@ static void put_other(const struct patch_plan *plan, uint8_t bytes[SIZE])
 	memcpy(bytes + THROUGH_ISLAND, plan->island, plan->island_size);
 }
 
+/* Where the first instruction has the distance to its operand in memory: lea, mov, cmp; 0: nowhere. */
+static unsigned distance_in(const uint8_t *code)
+{
+	if (code[0] == 0x48 && (code[1] == 0x8b || code[1] == 0x8d) && code[2] == 0x05)
+		return 3;
+	return code[0] == 0x83 && code[1] == 0x3d ? 2 : 0;
+}
+
 /* As with an uprobe at the first instruction: its first byte is a breakpoint, the instruction is executed elsewhere, and it goes on
    behind it. */
 static void put_breakpoint(const struct snippet *s, const struct patch_plan *plan,
@@ -373,13 +416,38 @@ static void put_breakpoint(const struct snippet *s, const struct patch_plan *pla
 	assert_int_equal(bytes[START + CALL_AT], 0xe8);
 	memcpy(bytes + START + CALL_AT + 1, &call, sizeof call);
 	memcpy(bytes + STEPPED, s->code, size);
+	unsigned to = distance_in(s->code);
+	uint32_t distance;
+	if (to) {
+		memcpy(&distance, s->code + to, sizeof distance);
+		distance -= STEPPED - FUNCTION;
+		memcpy(bytes + STEPPED + to, &distance, sizeof distance);
+	}
 	bytes[STEPPED + size] = 0xe9;
 	memcpy(bytes + STEPPED + size + 1, &back, sizeof back);
 	bytes[FUNCTION] = 0xcc;
 }
 
+static bool is_among(const struct snippet *s, const char *const *names)
+{
+	while (*names && strcmp(*names, s->what))
+		names++;
+	return *names;
+}
+
 static void calls_can_have_a_breakpoint(void **state)
 {
+	static const char *const stays[] = {"pushes",
+					    "makes room on the stack",
+					    "sets a register to zero",
+					    "changes its argument",
+					    "takes an address",
+					    "compares memory with a number",
+					    "adds to its argument",
+					    "begins with a long number",
+					    NULL};
+	static const char *const goes[] = {"changes what is the caller's", "writes below its stack",
+					   "tail-calls", "calls at once", NULL};
 	const struct cpu *cpu = &cpus[0];
 	unsigned kept = 0;
 	(void)state;
@@ -392,6 +460,9 @@ static void calls_can_have_a_breakpoint(void **state)
 		struct patch_plan plan;
 		if (make_through(s, &plan))
 			continue;
+		/* When a breakpoint goes, the kernel makes the first byte that of the file. */
+		assert_true(plan.at > BASE + FUNCTION || !is_among(s, stays));
+		assert_true(plan.at == BASE + FUNCTION || !is_among(s, goes));
 		bool landing = s->code[0] == 0xf3 && s->code[1] == 0x0f && s->code[2] == 0x1e;
 		put_program(cpu, s, NULL, bytes);
 		assert_true(run(cpu, bytes, before));
@@ -450,6 +521,7 @@ int main(void)
 		cmocka_unit_test(refusals_are_right),
 		cmocka_unit_test(jumps_into_the_window_are_seen),
 		cmocka_unit_test(far_islands_are_refused),
+		cmocka_unit_test(jumps_are_in_one_page),
 		cmocka_unit_test(any_bytes_can_be_planned),
 		cmocka_unit_test(islands_go_through_other_code),
 		cmocka_unit_test(calls_can_have_a_breakpoint),

@@ -54,6 +54,17 @@ struct banks_header *banks_header(void)
 	return banks.header;
 }
 
+uint64_t banks_words(void)
+{
+	return banks.header ? (banks.stride - BANKS_PAGE) / sizeof(uint64_t) : 0;
+}
+
+void banks_memory(uint64_t *start, uint64_t *size)
+{
+	*start = (uint64_t)banks.header;
+	*size = banks.size;
+}
+
 static void *map(void *at, uint64_t size, int protection, int flags, int file)
 {
 	long result = safe_syscall6(SYS_mmap, (long)at, (long)size, protection, flags, file, 0);
@@ -106,6 +117,8 @@ static void bound_slots(const struct banks_reply *plan)
 
 static bool map_banks(int memory, const struct banks_reply *plan)
 {
+	banks.header = NULL; /* that of an earlier collector stays where it is: its copies may still run */
+	banks.space = 0;
 	banks.address_limit = address_limit();
 	bound_slots(plan);
 	banks.stride = plan->stride;

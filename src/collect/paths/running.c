@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that runs already:
+ *
+ *    a thread of its own loads the counter        as for agents (inject/inject.h); it has the conversation (counter/late.c)
+ *    all threads stand still, and get banks       and from now on, new ones come to the counter first: hooks
+ *    until none is where threads are made         such a thread may have begun before the hooks: so its bank may be another's
+ *    all threads stand still, several times       the functions' beginnings become jumps, some hundred at a time
+ *
+ *    …                                            it counts, and so do its children
+ *
+ *    all threads stand still, several times       the beginnings are restored, in children first. At the last time, what was
+ *                                                 counted is read: so no count is missing in the middle of a path
+ *
+ * Threads that are in a function when it changes go on there, and are not counted until the next call. When it is restored, those
+ * that are in a copy go on there. So nothing is unmapped, and calls of copies go to the functions.
+ *
+ * A thread's bank is told by its GS base, which we set by ptrace. If the program uses that itself, nothing is changed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "collect/agent_path.h"
+#include "collect/paths/left.h"
+#include "collect/paths/work.h"
+#include "inject/cpu.h"
+#include "inject/inject.h"
+#include "inject/still.h"
+#include "process/remote.h"
+#include "process/status.h"
+#include "unwind/cpu.h"
+#include "process/registers.h"
+
+#define FUNCTION "culprit_paths_late"
+#define OTHERWISE "'culprit paths -- COMMAND' counts it from its start"
+#define HELLO_NS 20000000000ull
+#define BANKS_MAX (1u << 20)
+#define MAKERS_TRIES 25 /* looks whether a thread is where threads and processes are made */
+#define MAKERS_PAUSE_NS 10000000
+#define STACK_LOOK 65536u
+
+/* ---- the beginning ---- */
+
+static struct err *refuse(pid_t pid)
+{
+	enum left_found found;
+	if (!cpu_has_segment)
+		return err_new("process %d: on this CPU, paths of a running process cannot be "
+			       "counted: " OTHERWISE,
+			       (int)pid);
+	struct err *e = process_refusal(pid);
+	if (!e)
+		e = paths_left_clear(pid, &found);
+	if (!e && found == LEFT_ALIVE)
+		e = err_new("process %d: culprit paths counts there already", (int)pid);
+	return e;
+}
+
+struct err *running_begin(struct counting_work *work)
+{
+	char library[PATH_MAX];
+	struct running *r = &work->running;
+	r->pid = work->counting->pid;
+	struct err *e = refuse(r->pid);
+	if (!e)
+		e = agent_path_find(COUNTING_LIBRARY, work->counting->libdir, library);
+	if (e)
+		return e;
+	const struct inject what = {.library = library,
+				    .function = FUNCTION,
+				    .text = work->door.socket,
+				    .otherwise = OTHERWISE};
+	r->descriptor = (int)syscall(SYS_pidfd_open, r->pid, 0);
+	e = inject_library(r->pid, &what, NULL);
+	r->begun_ns = now_ns();
+	return e;
+}
+
+/* ---- banks for its threads ---- */
+
+struct giving { /* shared with the process that stops it */
+	uint64_t memory, size;
+	const struct banks_function *functions;
+	uint64_t count;
+	uint64_t needed;  /* more than there were */
+	uint32_t makers;  /* threads that may be making a thread or a process */
+	bool in_use;	  /* GS */
+	uint64_t given[]; /* `count` banks, in ascending order; then those that threads have */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static bool is_among(uint64_t bank, const uint64_t *banks, size_t count)
+{
+	return bsearch(&bank, banks, count, sizeof *banks, by_value);
+}
+
+/* Whether GS begins at a bank of ours, also of an earlier collector. */
+static bool is_bank(struct remote *stopped, uint64_t bank)
+{
+	uint64_t word = 0;
+	return bank > BANKS_PAGE && bank % BANKS_PAGE == 0 &&
+	       remote_read(stopped, bank - BANKS_PAGE, &word, sizeof word) && word == bank;
+}
+
+/* Whether it is one of the present memory, or one that was given when there was no more room in that. */
+static bool is_present(const struct giving *g, uint64_t bank)
+{
+	return (bank >= g->memory && bank - g->memory < g->size) ||
+	       is_among(bank, g->given, g->count);
+}
+
+static bool is_maker(const struct giving *g, struct remote *stopped,
+		     const struct remote_thread *thread)
+{
+	uint64_t words[STACK_LOOK / sizeof(uint64_t)], at = thread->registers[unwind_cpu_for(native_machine)->sp];
+	size_t count = sizeof words / sizeof *words;
+	while (count > 16 && !remote_read(stopped, at, words, count * sizeof *words))
+		count /= 2;
+	words[0] = count > 16 ? words[0] : 0;
+	for (size_t i = 0; i <= (count > 16 ? count : 0); i++) {
+		uint64_t pc = i ? words[i - 1] : thread->pc;
+		for (size_t k = 0; k < BANKS_HOOKED; k++)
+			if (pc - g->functions[k].at < g->functions[k].size)
+				return true;
+	}
+	return false;
+}
+
+/* Two threads with one bank: one was made by the other, before the hooks. */
+static const char *give(void *context, struct remote *stopped)
+{
+	struct giving *g = context;
+	uint64_t *had = g->given + g->count, bank;
+	size_t kept = 0, next = 0;
+	g->needed = 0;
+	g->makers = 0;
+	pid_t *without = calloc(stopped->thread_count + 1, sizeof *without);
+	uint64_t *held = calloc(stopped->thread_count + 1, sizeof *held);
+	size_t without_count = 0;
+	(void)had;
+	if (!without || !held)
+		return "out of memory";
+	for (size_t i = 0; i < stopped->thread_count; i++) {
+		const struct remote_thread *t = &stopped->threads[i];
+		if (t->gone)
+			continue;
+		if (!cpu_segment(t->tid, &bank) || (bank && !is_bank(stopped, bank))) {
+			g->in_use = true;
+			return "it uses the GS register itself";
+		}
+		bool twice = false;
+		for (size_t k = 0; k < kept && bank; k++)
+			twice |= held[k] == bank;
+		if (bank && is_present(g, bank) && !twice)
+			held[kept++] = bank;
+		else
+			without[without_count++] = t->tid;
+		g->makers += is_maker(g, stopped, t);
+	}
+	qsort(held, kept, sizeof *held, by_value);
+	for (size_t i = 0; i < without_count; i++) {
+		while (next < g->count && is_among(g->given[next], held, kept))
+			next++;
+		if (next == g->count) {
+			g->needed = without_count + kept;
+			return "it makes threads faster than they can be counted";
+		}
+		if (!cpu_set_segment(without[i], g->given[next++]))
+			return "a thread cannot be changed";
+	}
+	free(without);
+	free(held);
+	return NULL;
+}
+
+static struct giving *open_giving(const struct program *p, const struct banks_request *request,
+				  size_t *size)
+{
+	char path[64];
+	if (request->bank_count > BANKS_MAX)
+		return NULL;
+	*size = sizeof(struct giving) + request->bank_count * sizeof(uint64_t);
+	struct giving *g = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				0);
+	if (g == MAP_FAILED)
+		return NULL;
+	*g = (struct giving){.memory = request->memory,
+			     .size = request->size,
+			     .functions = p->functions,
+			     .count = request->bank_count};
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)p->face.pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	size_t bytes = g->count * sizeof *g->given;
+	bool good = memory >= 0 &&
+		    pread(memory, g->given, bytes, (off_t)request->banks) == (ssize_t)bytes;
+	if (memory >= 0)
+		close(memory);
+	qsort(g->given, g->count, sizeof *g->given, by_value);
+	if (good)
+		return g;
+	munmap(g, *size);
+	return NULL;
+}
+
+/* ---- changing ---- */
+
+static struct still_write *list_jumps(const struct program *p, size_t *patches, size_t *count)
+{
+	struct still_write *out = calloc(p->plan.patch_count + 1, sizeof *out);
+	for (size_t i = 0; out && i < p->plan.patch_count; i++) {
+		const struct counting_patch *patch = &p->plan.patches[i];
+		if (!program_has_loaded(p, patch->object))
+			continue;
+		struct still_write *w = &out[*count];
+		patches[(*count)++] = i;
+		w->at = patch->at;
+		w->known = w->length = patch->length;
+		w->whole = true;
+		memcpy(w->expected, patch->expected, patch->length);
+		memcpy(w->bytes, patch->bytes, patch->length);
+	}
+	return out;
+}
+
+static const char *why_unchanged(uint8_t result)
+{
+	return result == STILL_CHANGED ? "another tool has changed its code (culprit probe?)"
+	       : result == STILL_WAITS ? "a thread stays where its code is to be changed"
+				       : "its code cannot be written";
+}
+
+/* Returns whether any function was changed. */
+static struct err *put_jumps_in(struct counting_work *work, struct program *p,
+				const struct still_also *also)
+{
+	size_t count = 0, changed = 0, *patches = calloc(p->plan.patch_count + 1, sizeof *patches);
+	struct still_write *writes = patches ? list_jumps(p, patches, &count) : NULL;
+	struct err *e = writes && program_expect_unchanged(p) ? NULL : err_new("out of memory");
+	if (!e)
+		e = still_write_and(p->face.pid, writes, count, also, &work->running.report);
+	for (size_t i = 0; !e && i < count; i++) {
+		if (writes[i].result == STILL_DONE)
+			changed++;
+		else
+			program_unchanged(p, patches[i], why_unchanged(writes[i].result));
+	}
+	if (!e)
+		program_note_unchanged(work, p, count);
+	if (!e && !changed)
+		e = err_new("%s", count ? why_unchanged(writes[0].result)
+					: "no copies could be loaded");
+	free(patches);
+	free(writes);
+	return e;
+}
+
+static bool hooks_are_in(const struct program *p)
+{
+	for (size_t i = 0; i < p->hook_count; i++)
+		if (p->hooks[i].result != STILL_DONE)
+			return false;
+	return true;
+}
+
+static struct err *put_hooks_in(struct counting_work *work, struct program *p, struct giving *g,
+				const struct still_also *also)
+{
+	struct err *e = still_write_and(p->face.pid, p->hooks, p->hook_count, also,
+					&work->running.report);
+	if (!e && !hooks_are_in(p))
+		e = err_new("its C library is changed by another tool");
+	for (int i = 0; i < MAKERS_TRIES && !e; i++) {
+		e = still_write_and(p->face.pid, NULL, 0, also, &work->running.report);
+		if (!g->makers)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = MAKERS_PAUSE_NS}, NULL);
+	}
+	return e;
+}
+
+static struct banks_patch *list_patches(const struct program *p)
+{
+	struct banks_patch *out = calloc(p->listed + 1, sizeof *out);
+	size_t size = p->listed * sizeof *out;
+	if (out && pread(p->memory, out, size, (off_t)p->patches_at) == (ssize_t)size)
+		return out;
+	free(out);
+	return NULL;
+}
+
+/* Nothing was counted. */
+static void take_back(struct counting_work *work, struct program *p)
+{
+	struct banks_patch *patches = list_patches(p);
+	if (patches)
+		err_free(paths_left_restore(p->face.pid, patches, p->listed, NULL,
+					    &work->running.report));
+	free(patches);
+}
+
+static struct err *change(struct counting_work *work, struct program *p, struct giving *g)
+{
+	const struct still_also also = {.before = give, .context = g};
+	struct err *e = put_hooks_in(work, p, g, &also);
+	if (!e)
+		e = put_jumps_in(work, p, &also);
+	if (e)
+		take_back(work, p);
+	return e;
+}
+
+static void begin_time(struct counting_work *work)
+{
+	struct running *r = &work->running;
+	uint64_t duration = work->counting->duration_ns;
+	r->counts_ns = now_ns();
+	if (duration)
+		r->end_ns = r->counts_ns + duration;
+	if (work->counting->begun)
+		work->counting->begun(work->counting->context);
+}
+
+uint64_t running_change(struct counting_work *work, struct client *client,
+			const struct banks_request *request, bool *changed)
+{
+	struct program *p = client->program;
+	uint32_t stage = BANKS_WAITING;
+	size_t size = 0;
+	uint64_t needed = 0;
+	*changed = false;
+	if (!client_waits(client) ||
+	    !atomic_compare_exchange_strong(&p->header->stage, &stage, BANKS_CHANGING))
+		return 0;
+	struct giving *g = open_giving(p, request, &size);
+	struct err *e = g ? change(work, p, g) : err_new("its memory cannot be read");
+	if (e && g && g->needed) {
+		needed = g->needed * 2;
+		atomic_store(&p->header->stage, BANKS_WAITING);
+	} else if (e) {
+		program_note(work, p, "%s", err_text(e));
+	} else {
+		*changed = true;
+		begin_time(work);
+	}
+	err_free(e);
+	if (g)
+		munmap(g, size);
+	return needed;
+}
+
+/* ---- meanwhile ---- */
+
+static bool has_ended(const struct running *r)
+{
+	struct pollfd ended = {.fd = r->descriptor, .events = POLLIN};
+	return r->descriptor >= 0 && poll(&ended, 1, 0) == 1;
+}
+
+bool running_is_over(struct counting_work *work)
+{
+	struct running *r = &work->running;
+	const struct program *p = r->program;
+	bool waits = p && !p->face.changed && work->clients;
+	if (target_interrupted(&work->target) || has_ended(r) ||
+	    (r->end_ns && now_ns() >= r->end_ns) || (p && p->face.changed && p->memory < 0))
+		return true;
+	if (p)
+		return !p->face.changed && !waits;
+	if (now_ns() - r->begun_ns < HELLO_NS)
+		return false;
+	r->e = err_new("process %d: it has loaded the counter, but that cannot reach us: do both see "
+		       "the same /tmp?",
+		       (int)r->pid);
+	return true;
+}
+
+/* ---- the end ---- */
+
+struct ending {
+	struct counting_work *work;
+	struct program *program;
+	struct banks_patch *patches;
+	pid_t pid;
+};
+
+static void read_now(void *context)
+{
+	const struct ending *end = context;
+	program_sum(end->program, end->pid);
+}
+
+static struct err *restore(void *context, pid_t pid)
+{
+	struct ending *end = context;
+	const struct still_also also = {.after = read_now, .context = end};
+	end->pid = pid;
+	struct err *e = paths_left_restore(pid, end->patches, end->program->listed, &also,
+					   &end->work->running.report);
+	if (e)
+		program_note(end->work, end->program, "%s", err_text(e));
+	err_free(e);
+	return NULL;
+}
+
+/* What is read while a process stands still is read by a process of its own. */
+static bool share_counts(struct program *p)
+{
+	const int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_ANONYMOUS;
+	void *counts = mmap(NULL, p->face.words * sizeof(uint64_t), protection, flags, -1, 0);
+	void *summed = mmap(NULL, p->slots * sizeof(bool), protection, flags, -1, 0);
+	p->face.counts = counts == MAP_FAILED ? NULL : counts;
+	p->summed = summed == MAP_FAILED ? NULL : summed;
+	return p->face.counts && p->summed;
+}
+
+void running_end(struct counting_work *work)
+{
+	struct program *p = work->running.program;
+	struct stat st;
+	const uint32_t over = 1;
+	if (!p || !p->face.changed || p->memory < 0)
+		return;
+	struct ending end = {.work = work, .program = p, .patches = list_patches(p)};
+	struct err *e = !end.patches || !share_counts(p) || fstat(p->memory, &st)
+				? err_new("out of memory")
+				: paths_left_each(st.st_ino, restore, &end);
+	if (e)
+		program_note(work, p, "%s", err_text(e));
+	else if (pwrite(p->memory, &over, sizeof over, offsetof(struct banks_header, over)) < 0)
+		errno = 0; /* the next one restores it again */
+	err_free(e);
+	free(end.patches);
+	work->counting->counted_ns = now_ns() - work->running.counts_ns;
+	work->counting->stop_ns = work->running.report.longest_ns;
+}

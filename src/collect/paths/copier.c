@@ -168,7 +168,8 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 	find_extent(image, &low, &high, &code);
 	uint64_t size = code * GROWTH + ROOM_LEAST;
 	uint64_t base = room_find(job->maps, made->taken, made->taken_count, low + m->bias,
-				  high + m->bias, size, write_reach(image_machine(image)));
+				  high + m->bias, size, write_reach(image_machine(image)),
+				  job->program->late ? ROOM_BUSY : ROOM_STILL);
 	if (!base)
 		return err_new("%s: no room for copies near it", m->path);
 	struct path_module_input input = {.image = image,

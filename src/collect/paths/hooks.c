@@ -94,7 +94,7 @@ static struct err *find_room_for(struct program *p)
 		return e;
 	/* All functions are in one file, which is not that large. */
 	p->hooks_base = room_find(&maps, NULL, 0, f->at, f->at + BANKS_PAGE, BANKS_PAGE,
-				  write_reach(native_machine) / 2);
+				  write_reach(native_machine), ROOM_BUSY);
 	maps_free(&maps);
 	return p->hooks_base ? NULL : err_new("there is no room near its C library");
 }

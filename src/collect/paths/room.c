@@ -72,14 +72,15 @@ static bool is_called(const struct maps *maps, size_t index, const char *name)
 	return index < maps->count && !strcmp(maps->items[index].path, name);
 }
 
-uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
-		   uint64_t low, uint64_t high, uint64_t size, uint64_t reach)
+/* In gaps that are at least so large. */
+static uint64_t find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
+		     uint64_t low, uint64_t high, uint64_t size, uint64_t reach, uint64_t gap)
 {
 	uint64_t best = 0;
 	for (size_t i = 0; i <= maps->count; i++) { /* the gap before mapping i */
 		uint64_t start = i ? maps->items[i - 1].end : LOWEST, at;
 		uint64_t end = i < maps->count ? maps->items[i].start : start + LARGE;
-		if (is_called(maps, i, "[stack]"))
+		if (is_called(maps, i, "[stack]") || end < start || end - start < gap)
 			continue;
 		if (start >= high) {
 			bool grows = is_called(maps, i - 1, "[heap]") || start - high < BESIDE;
@@ -95,4 +96,14 @@ uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size
 			best = at;
 	}
 	return best;
+}
+
+/* The kernel fills small gaps first. */
+uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
+		   uint64_t low, uint64_t high, uint64_t size, uint64_t reach, enum room_use use)
+{
+	uint64_t at = use == ROOM_BUSY
+			      ? find(maps, taken, taken_count, low, high, size, reach, LARGE)
+			      : 0;
+	return at ? at : find(maps, taken, taken_count, low, high, size, reach, 0);
 }

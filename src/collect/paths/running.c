@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agent_path.h"
@@ -50,7 +51,7 @@
 #define BANKS_MAX (1u << 20)
 #define MAKERS_TRIES 25 /* looks whether a thread is where threads and processes are made */
 #define MAKERS_PAUSE_NS 10000000
-#define STACK_LOOK 65536u
+#define STACK_LOOK 8192u
 
 /* ---- the beginning ---- */
 
@@ -94,11 +95,15 @@ struct err *running_begin(struct counting_work *work)
 struct giving { /* shared with the process that stops it */
 	uint64_t memory, size;
 	const struct banks_function *functions;
-	uint64_t count;
-	uint64_t needed;  /* more than there were */
+	bool for_makers;  /* are looked for */
 	uint32_t makers;  /* threads that may be making a thread or a process */
-	bool in_use;	  /* GS */
-	uint64_t given[]; /* `count` banks, in ascending order; then those that threads have */
+	uint64_t needed;  /* so many banks, which are more than there are */
+	/* Of that process, at one stop: banks that threads have, ascending; and threads that have none. */
+	uint64_t *held;
+	pid_t *without;
+	size_t held_count, without_count;
+	size_t count;
+	uint64_t given[]; /* banks, ascending */
 };
 
 static int by_value(const void *a, const void *b)
@@ -127,68 +132,83 @@ static bool is_present(const struct giving *g, uint64_t bank)
 	       is_among(bank, g->given, g->count);
 }
 
-static bool is_maker(const struct giving *g, struct remote *stopped,
-		     const struct remote_thread *thread)
+static bool makes(const struct giving *g, uint64_t pc)
 {
-	uint64_t words[STACK_LOOK / sizeof(uint64_t)], at = thread->registers[unwind_cpu_for(native_machine)->sp];
-	size_t count = sizeof words / sizeof *words;
-	while (count > 16 && !remote_read(stopped, at, words, count * sizeof *words))
-		count /= 2;
-	words[0] = count > 16 ? words[0] : 0;
-	for (size_t i = 0; i <= (count > 16 ? count : 0); i++) {
-		uint64_t pc = i ? words[i - 1] : thread->pc;
-		for (size_t k = 0; k < BANKS_HOOKED; k++)
-			if (pc - g->functions[k].at < g->functions[k].size)
-				return true;
-	}
+	for (size_t i = 0; i < BANKS_HOOKED; i++)
+		if (pc - g->functions[i].at < g->functions[i].size)
+			return true;
 	return false;
 }
 
-/* Two threads with one bank: one was made by the other, before the hooks. */
+/* Whether it may be where a thread or a process is made: it is there, or a word on its stack looks like a way back to there. */
+static bool may_make(const struct giving *g, struct remote *stopped, const struct remote_thread *t)
+{
+	uint64_t words[STACK_LOOK / sizeof(uint64_t)];
+	uint64_t at = t->registers[unwind_cpu_for(native_machine)->sp];
+	size_t count = sizeof words / sizeof *words;
+	while (count && !remote_read(stopped, at, words, count * sizeof *words))
+		count /= 2;
+	for (size_t i = 0; i < count; i++)
+		if (makes(g, words[i]))
+			return true;
+	return makes(g, t->pc);
+}
+
+/* False: it is there already. */
+static bool add_held(struct giving *g, uint64_t bank)
+{
+	size_t i = FIRST_NOT(k, g->held_count, g->held[k] < bank);
+	if (i < g->held_count && g->held[i] == bank)
+		return false;
+	memmove(g->held + i + 1, g->held + i, (g->held_count++ - i) * sizeof *g->held);
+	g->held[i] = bank;
+	return true;
+}
+
+static const char *look_at(struct giving *g, struct remote *stopped, const struct remote_thread *t)
+{
+	uint64_t bank;
+	if (!cpu_segment(t->tid, &bank) || (bank && !is_bank(stopped, bank)))
+		return "it uses the GS register itself";
+	g->makers += g->for_makers && may_make(g, stopped, t);
+	/* Two threads with one bank: one was made by the other, before the hooks. */
+	if (!bank || !is_present(g, bank) || !add_held(g, bank))
+		g->without[g->without_count++] = t->tid;
+	return NULL;
+}
+
+static const char *give_each(struct giving *g)
+{
+	size_t next = 0;
+	for (size_t i = 0; i < g->without_count; i++, next++) {
+		while (next < g->count && is_among(g->given[next], g->held, g->held_count))
+			next++;
+		if (next == g->count) {
+			g->needed = g->without_count + g->held_count;
+			return "it makes threads faster than they can be counted";
+		}
+		if (!cpu_set_segment(g->without[i], g->given[next]))
+			return "a thread cannot be changed";
+	}
+	return NULL;
+}
+
+/* All threads stand still. */
 static const char *give(void *context, struct remote *stopped)
 {
 	struct giving *g = context;
-	uint64_t *had = g->given + g->count, bank;
-	size_t kept = 0, next = 0;
+	const char *why = NULL;
 	g->needed = 0;
 	g->makers = 0;
-	pid_t *without = calloc(stopped->thread_count + 1, sizeof *without);
-	uint64_t *held = calloc(stopped->thread_count + 1, sizeof *held);
-	size_t without_count = 0;
-	(void)had;
-	if (!without || !held)
+	g->held_count = g->without_count = 0;
+	g->held = calloc(stopped->thread_count + 1, sizeof *g->held);
+	g->without = calloc(stopped->thread_count + 1, sizeof *g->without);
+	if (!g->held || !g->without)
 		return "out of memory";
-	for (size_t i = 0; i < stopped->thread_count; i++) {
-		const struct remote_thread *t = &stopped->threads[i];
-		if (t->gone)
-			continue;
-		if (!cpu_segment(t->tid, &bank) || (bank && !is_bank(stopped, bank))) {
-			g->in_use = true;
-			return "it uses the GS register itself";
-		}
-		bool twice = false;
-		for (size_t k = 0; k < kept && bank; k++)
-			twice |= held[k] == bank;
-		if (bank && is_present(g, bank) && !twice)
-			held[kept++] = bank;
-		else
-			without[without_count++] = t->tid;
-		g->makers += is_maker(g, stopped, t);
-	}
-	qsort(held, kept, sizeof *held, by_value);
-	for (size_t i = 0; i < without_count; i++) {
-		while (next < g->count && is_among(g->given[next], held, kept))
-			next++;
-		if (next == g->count) {
-			g->needed = without_count + kept;
-			return "it makes threads faster than they can be counted";
-		}
-		if (!cpu_set_segment(without[i], g->given[next++]))
-			return "a thread cannot be changed";
-	}
-	free(without);
-	free(held);
-	return NULL;
+	for (size_t i = 0; i < stopped->thread_count && !why; i++)
+		if (!stopped->threads[i].gone)
+			why = look_at(g, stopped, &stopped->threads[i]);
+	return why ? why : give_each(g);
 }
 
 static struct giving *open_giving(const struct program *p, const struct banks_request *request,
@@ -287,12 +307,14 @@ static struct err *put_hooks_in(struct counting_work *work, struct program *p, s
 					&work->running.report);
 	if (!e && !hooks_are_in(p))
 		e = err_new("its C library is changed by another tool");
+	g->for_makers = true;
 	for (int i = 0; i < MAKERS_TRIES && !e; i++) {
 		e = still_write_and(p->face.pid, NULL, 0, also, &work->running.report);
 		if (!g->makers)
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = MAKERS_PAUSE_NS}, NULL);
 	}
+	g->for_makers = false;
 	return e;
 }
 

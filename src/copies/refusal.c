@@ -201,6 +201,20 @@ static bool has_unclear_jump(const struct original *o, const struct graph *g)
 	return false;
 }
 
+/* Whether a jump goes to the middle of an instruction, as over the prefix of one that locks. */
+static bool overlaps(const struct original *o, const struct graph *graph)
+{
+	for (size_t b = 0; b < graph->block_count; b++) {
+		struct insn insn;
+		uint64_t at = graph->blocks[b].start;
+		while (at < graph->blocks[b].end && original_insn(o, at, &insn))
+			at += insn.length;
+		if (graph->blocks[b].reached && at > graph->blocks[b].end)
+			return true;
+	}
+	return false;
+}
+
 /* ---- all of them ---- */
 
 const char *refusal_of(const struct original *o, const struct graph *graph, const struct copy *copy,
@@ -213,6 +227,8 @@ const char *refusal_of(const struct original *o, const struct graph *graph, cons
 			return "where its code ends is not known";
 	if (graph->truncated || !graph->block_count)
 		return "it is too large";
+	if (overlaps(o, graph))
+		return "a jump goes to the middle of an instruction";
 	if (live->odd)
 		return "it has an instruction that cannot be moved";
 	if (has_unclear_jump(o, graph))

@@ -46,7 +46,7 @@
 #include "process/registers.h"
 
 #define FUNCTION "culprit_paths_late"
-#define OTHERWISE "'culprit paths -- COMMAND' counts it from its start"
+#define OTHERWISE "culprit record --collector=kernel can sample it (as root)"
 #define HELLO_NS 20000000000ull
 #define BANKS_MAX (1u << 20)
 #define MAKERS_TRIES 25 /* looks whether a thread is where threads and processes are made */
@@ -453,7 +453,7 @@ static bool share_counts(struct program *p)
 	return p->face.counts && p->summed;
 }
 
-void running_end(struct counting_work *work)
+static void restore_all(struct counting_work *work)
 {
 	struct program *p = work->running.program;
 	struct stat st;
@@ -470,6 +470,13 @@ void running_end(struct counting_work *work)
 		errno = 0; /* the next one restores it again */
 	err_free(e);
 	free(end.patches);
-	work->counting->counted_ns = now_ns() - work->running.counts_ns;
-	work->counting->stop_ns = work->running.report.longest_ns;
+}
+
+void running_end(struct counting_work *work)
+{
+	const struct running *r = &work->running;
+	uint64_t now = now_ns();
+	restore_all(work);
+	work->counting->counted_ns = r->counts_ns ? now - r->counts_ns : 0;
+	work->counting->stop_ns = r->report.longest_ns;
 }

@@ -43,6 +43,7 @@
 /* At the beginning of the page before a thread's bank. */
 struct counter_room {
 	uint64_t bank; /* its address; if it is not, this is no room */
+	int32_t thread, given;
 	int64_t slot;  /* -1: a bank that nobody will read */
 	char *stack;   /* the path stack */
 	uint64_t stack_size;
@@ -54,7 +55,11 @@ struct counter_room {
 	int (*start_c11)(void *);
 	void *argument;
 };
-#define COUNTER_ROOM 256u /* bytes; the rest of the page belongs to the copies */
+_Static_assert(sizeof(struct counter_room) <= BANKS_ROOM &&
+		       offsetof(struct counter_room, bank) == BANKS_ROOM_BANK &&
+		       offsetof(struct counter_room, thread) == BANKS_ROOM_THREAD &&
+		       offsetof(struct counter_room, given) == BANKS_ROOM_GIVEN,
+	       "as in safe/banks.h");
 
 extern _Atomic bool counter_on; /* threads have banks */
 
@@ -83,6 +88,8 @@ bool banks_open(int memory, const struct banks_reply *plan);
 /* Nothing was changed in the program: its only thread has no bank any more. `room`: what it had; NULL: none. */
 void banks_close(struct counter_room *room);
 struct banks_header *banks_header(void);
+/* Whether its memory is kept far from libraries: copies are loaded near those later. */
+extern bool banks_apart;
 /* How many counters banks have; 0: there are none. */
 uint64_t banks_words(void);
 /* Where the memory is. */

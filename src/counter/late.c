@@ -154,6 +154,7 @@ static const char *prepare(struct banks_request *request)
 	if (before && !atomic_load(&before->over))
 		return "culprit paths counts there already";
 	counter_on = false;
+	banks_apart = true;
 	if (!nobody_begins())
 		return "threads that are about to begin do not: try again";
 	request->first_word = banks_words();

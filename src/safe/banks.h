@@ -43,6 +43,12 @@
 
 /* ---- the memory ---- */
 
+/* The first page of a slot, its room: the counter's own data, and then the thread's, which code of copies uses. */
+#define BANKS_ROOM 256u		/* bytes of the first part */
+#define BANKS_ROOM_BANK 0u	/* there: the address of the bank; if it is not, this is no room */
+#define BANKS_ROOM_THREAD 8u	/* whose it is, as that has begun there by itself … */
+#define BANKS_ROOM_GIVEN 12u	/* … or as the collector knows the thread that it was given to */
+
 enum banks_stage { BANKS_WAITING, BANKS_CHANGING, BANKS_LEFT };
 
 /* The lowest bits of a slot's state. Above them is a number that rises with each new owner. */

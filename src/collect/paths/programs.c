@@ -166,21 +166,22 @@ static struct err *set_size(struct program *p)
 	return err_errno("no memory for its counters");
 }
 
-/* For who comes after us, if we are killed. */
+/* For who comes after us, if we are killed. They are restored in this order: without the hooks, new threads have no banks of their
+   own, and must not come to copies. */
 static void list_patches(struct program *p)
 {
 	struct banks_patch *list = (struct banks_patch *)((char *)p->header + p->patches_at);
 	struct banks_header *h = p->header;
-	for (size_t i = 0; i < p->hook_count; i++, list++) {
-		*list = (struct banks_patch){.at = p->hooks[i].at, .length = p->hooks[i].length};
-		memcpy(list->original, p->hooks[i].expected, p->hooks[i].length);
-		memcpy(list->jump, p->hooks[i].bytes, p->hooks[i].length);
-	}
 	for (size_t i = 0; i < p->plan.patch_count; i++, list++) {
 		const struct counting_patch *patch = &p->plan.patches[i];
 		*list = (struct banks_patch){.at = patch->at, .length = patch->length};
 		memcpy(list->original, patch->expected, sizeof list->original);
 		memcpy(list->jump, patch->bytes, sizeof list->jump);
+	}
+	for (size_t i = 0; i < p->hook_count; i++, list++) {
+		*list = (struct banks_patch){.at = p->hooks[i].at, .length = p->hooks[i].length};
+		memcpy(list->original, p->hooks[i].expected, p->hooks[i].length);
+		memcpy(list->jump, p->hooks[i].bytes, p->hooks[i].length);
 	}
 	h->magic = BANKS_MAGIC;
 	h->patches_at = p->patches_at;
@@ -359,6 +360,8 @@ bool program_has_loaded(const struct program *p, size_t object)
 
 bool program_expect_unchanged(struct program *p)
 {
+	free(p->face.unchanged);
+	p->face.unchanged_count = 0;
 	p->face.unchanged = calloc(p->plan.patch_count, sizeof *p->face.unchanged);
 	return p->face.unchanged;
 }

@@ -15,7 +15,8 @@
  * Threads that are in a function when it changes go on there, and are not counted until the next call. When it is restored, those
  * that are in a copy go on there. So nothing is unmapped, and calls of copies go to the functions.
  *
- * A thread's bank is told by its GS base, which we set by ptrace. If the program uses that itself, nothing is changed.
+ * A thread's bank is told by its GS base, which we set by ptrace. If the program uses that itself, nothing is changed. A thread
+ * that has one of an earlier collector may be in the middle of a copy of then: so what stands before its bank is carried over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "collect/agent_path.h"
@@ -40,10 +40,10 @@
 #include "inject/cpu.h"
 #include "inject/inject.h"
 #include "inject/still.h"
+#include "process/registers.h"
 #include "process/remote.h"
 #include "process/status.h"
 #include "unwind/cpu.h"
-#include "process/registers.h"
 
 #define FUNCTION "culprit_paths_late"
 #define OTHERWISE "culprit record --collector=kernel can sample it (as root)"
@@ -70,6 +70,12 @@ static struct err *refuse(pid_t pid)
 	return e;
 }
 
+static bool has_ended(const struct running *r)
+{
+	struct pollfd ended = {.fd = r->descriptor, .events = POLLIN};
+	return r->descriptor >= 0 && poll(&ended, 1, 0) == 1;
+}
+
 struct err *running_begin(struct counting_work *work)
 {
 	char library[PATH_MAX];
@@ -87,6 +93,10 @@ struct err *running_begin(struct counting_work *work)
 	r->descriptor = (int)syscall(SYS_pidfd_open, r->pid, 0);
 	e = inject_library(r->pid, &what, NULL);
 	r->begun_ns = now_ns();
+	if (e && has_ended(r)) {
+		err_free(e);
+		e = err_new("process %d has ended", (int)r->pid);
+	}
 	return e;
 }
 
@@ -98,10 +108,16 @@ struct giving { /* shared with the process that stops it */
 	bool for_makers;  /* are looked for */
 	uint32_t makers;  /* threads that may be making a thread or a process */
 	uint64_t needed;  /* so many banks, which are more than there are */
-	/* Of that process, at one stop: banks that threads have, ascending; and threads that have none. */
+	/* Of that process, at one stop: all threads; and the banks that they keep, ascending. */
+	struct holder {
+		pid_t tid;
+		uint64_t bank; /* perhaps of an earlier collector; 0: none */
+		bool owns;     /* the bank is its own for sure */
+		bool keeps, carries;
+	} * holders;
 	uint64_t *held;
-	pid_t *without;
-	size_t held_count, without_count;
+	size_t holder_count, held_count;
+	int process; /* its memory */
 	size_t count;
 	uint64_t given[]; /* banks, ascending */
 };
@@ -154,40 +170,76 @@ static bool may_make(const struct giving *g, struct remote *stopped, const struc
 	return makes(g, t->pc);
 }
 
-/* False: it is there already. */
-static bool add_held(struct giving *g, uint64_t bank)
-{
-	size_t i = FIRST_NOT(k, g->held_count, g->held[k] < bank);
-	if (i < g->held_count && g->held[i] == bank)
-		return false;
-	memmove(g->held + i + 1, g->held + i, (g->held_count++ - i) * sizeof *g->held);
-	g->held[i] = bank;
-	return true;
-}
-
 static const char *look_at(struct giving *g, struct remote *stopped, const struct remote_thread *t)
 {
-	uint64_t bank;
-	if (!cpu_segment(t->tid, &bank) || (bank && !is_bank(stopped, bank)))
+	struct holder *h = &g->holders[g->holder_count++];
+	int32_t numbers[2]; /* BANKS_ROOM_THREAD, BANKS_ROOM_GIVEN */
+	*h = (struct holder){.tid = t->tid};
+	if (!cpu_segment(t->tid, &h->bank) || (h->bank && !is_bank(stopped, h->bank)))
 		return "it uses the GS register itself";
+	h->owns = h->bank &&
+		  remote_read(stopped, h->bank - BANKS_PAGE + BANKS_ROOM_THREAD, numbers,
+			      sizeof numbers) &&
+		  (numbers[0] == t->tid || numbers[1] == t->tid);
 	g->makers += g->for_makers && may_make(g, stopped, t);
-	/* Two threads with one bank: one was made by the other, before the hooks. */
-	if (!bank || !is_present(g, bank) || !add_held(g, bank))
-		g->without[g->without_count++] = t->tid;
 	return NULL;
+}
+
+/* Owners first. */
+static int by_bank(const void *a, const void *b)
+{
+	const struct holder *x = a, *y = b;
+	return x->bank != y->bank ? (x->bank > y->bank) - (x->bank < y->bank)
+				  : (y->owns > x->owns) - (y->owns < x->owns);
+}
+
+/* One thread for each bank. A thread that was made when nobody counted, or just before the hooks, has the bank of the one that made
+   it, and has never been in a copy. */
+static void sort_out(struct giving *g)
+{
+	qsort(g->holders, g->holder_count, sizeof *g->holders, by_bank);
+	for (size_t i = 0; i < g->holder_count; i++) {
+		struct holder *h = &g->holders[i];
+		bool first = h->bank && (!i || h[-1].bank != h->bank);
+		h->keeps = first && is_present(g, h->bank);
+		h->carries = first && !h->keeps;
+		if (h->keeps)
+			g->held[g->held_count++] = h->bank;
+	}
+}
+
+/* The thread may be in a copy of an earlier collector, in the middle of something: so it keeps its path stack. */
+static bool carry_over(const struct giving *g, const struct holder *h, uint64_t bank)
+{
+	uint8_t own[BANKS_PAGE - BANKS_ROOM];
+	uint64_t from = h->bank - sizeof own, to = bank - sizeof own;
+	return pread(g->process, own, sizeof own, (off_t)from) == (ssize_t)sizeof own &&
+	       pwrite(g->process, own, sizeof own, (off_t)to) == (ssize_t)sizeof own;
+}
+
+static bool give_one(const struct giving *g, const struct holder *h, uint64_t bank)
+{
+	const int32_t given = h->tid;
+	off_t at = (off_t)(bank - BANKS_PAGE + BANKS_ROOM_GIVEN);
+	if (h->carries && !carry_over(g, h, bank))
+		return false;
+	return pwrite(g->process, &given, sizeof given, at) == sizeof given &&
+	       cpu_set_segment(h->tid, bank);
 }
 
 static const char *give_each(struct giving *g)
 {
 	size_t next = 0;
-	for (size_t i = 0; i < g->without_count; i++, next++) {
+	for (size_t i = 0; i < g->holder_count; i++) {
+		if (g->holders[i].keeps)
+			continue;
 		while (next < g->count && is_among(g->given[next], g->held, g->held_count))
 			next++;
 		if (next == g->count) {
-			g->needed = g->without_count + g->held_count;
+			g->needed = g->holder_count;
 			return "it makes threads faster than they can be counted";
 		}
-		if (!cpu_set_segment(g->without[i], g->given[next]))
+		if (!give_one(g, &g->holders[i], g->given[next++]))
 			return "a thread cannot be changed";
 	}
 	return NULL;
@@ -200,15 +252,25 @@ static const char *give(void *context, struct remote *stopped)
 	const char *why = NULL;
 	g->needed = 0;
 	g->makers = 0;
-	g->held_count = g->without_count = 0;
+	g->holder_count = g->held_count = 0;
 	g->held = calloc(stopped->thread_count + 1, sizeof *g->held);
-	g->without = calloc(stopped->thread_count + 1, sizeof *g->without);
-	if (!g->held || !g->without)
+	g->holders = calloc(stopped->thread_count + 1, sizeof *g->holders);
+	if (!g->held || !g->holders)
 		return "out of memory";
 	for (size_t i = 0; i < stopped->thread_count && !why; i++)
 		if (!stopped->threads[i].gone)
 			why = look_at(g, stopped, &stopped->threads[i]);
-	return why ? why : give_each(g);
+	if (why)
+		return why;
+	sort_out(g);
+	return give_each(g);
+}
+
+static void close_giving(struct giving *g, size_t size)
+{
+	if (g->process >= 0)
+		close(g->process);
+	munmap(g, size);
 }
 
 static struct giving *open_giving(const struct program *p, const struct banks_request *request,
@@ -227,28 +289,38 @@ static struct giving *open_giving(const struct program *p, const struct banks_re
 			     .functions = p->functions,
 			     .count = request->bank_count};
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)p->face.pid);
-	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	g->process = open(path, O_RDWR | O_CLOEXEC);
 	size_t bytes = g->count * sizeof *g->given;
-	bool good = memory >= 0 &&
-		    pread(memory, g->given, bytes, (off_t)request->banks) == (ssize_t)bytes;
-	if (memory >= 0)
-		close(memory);
+	bool good = g->process >= 0 &&
+		    pread(g->process, g->given, bytes, (off_t)request->banks) == (ssize_t)bytes;
 	qsort(g->given, g->count, sizeof *g->given, by_value);
 	if (good)
 		return g;
-	munmap(g, *size);
+	close_giving(g, *size);
 	return NULL;
 }
 
 /* ---- changing ---- */
 
-static struct still_write *list_jumps(const struct program *p, size_t *patches, size_t *count)
+static bool is_hook(const struct program *p, uint64_t at)
+{
+	for (size_t i = 0; i < p->hook_count; i++)
+		if (p->hooks[i].at == at)
+			return true;
+	return false;
+}
+
+static struct still_write *list_jumps(struct program *p, size_t *patches, size_t *count)
 {
 	struct still_write *out = calloc(p->plan.patch_count + 1, sizeof *out);
 	for (size_t i = 0; out && i < p->plan.patch_count; i++) {
 		const struct counting_patch *patch = &p->plan.patches[i];
 		if (!program_has_loaded(p, patch->object))
 			continue;
+		if (is_hook(p, patch->at)) {
+			program_unchanged(p, i, "new threads and processes are noticed there");
+			continue;
+		}
 		struct still_write *w = &out[*count];
 		patches[(*count)++] = i;
 		w->at = patch->at;
@@ -272,8 +344,9 @@ static struct err *put_jumps_in(struct counting_work *work, struct program *p,
 				const struct still_also *also)
 {
 	size_t count = 0, changed = 0, *patches = calloc(p->plan.patch_count + 1, sizeof *patches);
-	struct still_write *writes = patches ? list_jumps(p, patches, &count) : NULL;
-	struct err *e = writes && program_expect_unchanged(p) ? NULL : err_new("out of memory");
+	bool good = patches && program_expect_unchanged(p);
+	struct still_write *writes = good ? list_jumps(p, patches, &count) : NULL;
+	struct err *e = writes ? NULL : err_new("out of memory");
 	if (!e)
 		e = still_write_and(p->face.pid, writes, count, also, &work->running.report);
 	for (size_t i = 0; !e && i < count; i++) {
@@ -282,8 +355,6 @@ static struct err *put_jumps_in(struct counting_work *work, struct program *p,
 		else
 			program_unchanged(p, patches[i], why_unchanged(writes[i].result));
 	}
-	if (!e)
-		program_note_unchanged(work, p, count);
 	if (!e && !changed)
 		e = err_new("%s", count ? why_unchanged(writes[0].result)
 					: "no copies could be loaded");
@@ -384,17 +455,11 @@ uint64_t running_change(struct counting_work *work, struct client *client,
 	}
 	err_free(e);
 	if (g)
-		munmap(g, size);
+		close_giving(g, size);
 	return needed;
 }
 
 /* ---- meanwhile ---- */
-
-static bool has_ended(const struct running *r)
-{
-	struct pollfd ended = {.fd = r->descriptor, .events = POLLIN};
-	return r->descriptor >= 0 && poll(&ended, 1, 0) == 1;
-}
 
 bool running_is_over(struct counting_work *work)
 {

@@ -27,6 +27,7 @@
 #define APART (UINT64_C(1) << 41)
 #define APART_TRIES 8u
 #define TRIES 16u         /* slots that are looked at before a new one is taken */
+#define TRIES_LATE 256u   /* the first ones belong to threads that ran already */
 #define LIMITED_SHARE 16u /* of a limited address space is for banks, at most */
 #define STACK_SHARE 256u  /* the same for a path stack */
 
@@ -233,7 +234,7 @@ static uint32_t used_slots(void)
 static int64_t choose_slot(void)
 {
 	uint32_t used = used_slots();
-	int64_t found = search(used, TRIES);
+	int64_t found = search(used, banks_apart ? TRIES_LATE : TRIES);
 	while (found < 0 && used < banks.slots) {
 		if (atomic_compare_exchange_strong(&banks.header->used, &used, used + 1)) {
 			if (take_slot(used))

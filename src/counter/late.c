@@ -87,6 +87,21 @@ static uint64_t *take_banks(uint64_t count)
 	return banks;
 }
 
+/* Banks that no thread got are free again. Of the others, the owners are known from now on, if they have the same numbers for us
+   (PID namespaces). */
+static void settle(const uint64_t *banks, uint64_t count)
+{
+	int32_t process = (int32_t)SAFE_SYSCALL(SYS_getpid, 0, 0, 0, 0);
+	for (uint64_t i = 0; i < count; i++) {
+		struct counter_room *room = (struct counter_room *)(banks[i] - BANKS_PAGE);
+		if (!room->given)
+			banks_give_back(room);
+		else if (room->slot >= 0 &&
+			 !SAFE_SYSCALL(SYS_tgkill, process, room->given, 0, 0))
+			atomic_store(&banks_header()->slots[room->slot].thread, room->given);
+	}
+}
+
 /* Until the collector has changed the program, or will not. */
 static bool wait_for_change(int fd, struct banks_request *request)
 {
@@ -103,6 +118,7 @@ static bool wait_for_change(int fd, struct banks_request *request)
 		banks_memory(&request->memory, &request->size);
 		bool answered = talk_ask(fd, request, BANKS_READY, &reply, &file);
 		talk_close(file);
+		settle(banks, count);
 		SAFE_SYSCALL(SYS_munmap, banks, count * sizeof *banks, 0, 0);
 		if (!answered)
 			return talk_leave(fd);

@@ -161,7 +161,7 @@ static bool map_hooks(const struct banks_reply *reply, char trouble[BANKS_TEXT])
 		threads_hook(reply->bodies);
 		return true;
 	}
-	snprintf(trouble, BANKS_TEXT, "its functions cannot be entered: error %ld", -at);
+	snprintf(trouble, BANKS_TEXT, "its functions cannot be entered: what it maps is in the way: try again");
 	return false;
 }
 

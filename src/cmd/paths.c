@@ -18,6 +18,8 @@
 #include "profile/output.h"
 #include "profile/profile.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,7 @@ struct paths {
 	struct path_hot hot;
 	struct arg_list metrics;
 	uint64_t hz;
+	const char *pid_text, *duration_text;
 	struct recording_event events[METRICS_MAX];
 	size_t event_count;
 	struct copier *copier;
@@ -72,13 +75,23 @@ static struct path_show how(const struct paths *p)
 		.limit = p->limit, .name = NAME, .notes = buf_text(&p->counting.notes)};
 }
 
+/* A command's standard output is its own. */
+static FILE *where(const struct paths *p)
+{
+	return p->counting.pid ? stdout : stderr;
+}
+
 static struct err *print_json(const struct paths *p)
 {
-	struct json j = json_to_file(stderr);
+	struct json j = json_to_file(where(p));
 	const struct path_show show = how(p);
 	json_begin_object(&j);
 	json_put_u64(&j, "culprit", 1);
 	json_put_string(&j, "notes", buf_text(&p->counting.notes));
+	if (p->counting.pid) {
+		json_put_u64(&j, "counted_ns", p->counting.counted_ns);
+		json_put_u64(&j, "longest_stop_ns", p->counting.stop_ns);
+	}
 	struct err *e = path_show_json(&p->result, &show, &j);
 	json_end_object(&j);
 	json_newline(&j);
@@ -91,7 +104,7 @@ static struct err *print_text(const struct paths *p)
 	const struct path_show show = how(p);
 	struct err *e = path_show_text(&p->result, &show, &out);
 	if (!e)
-		fputs(buf_text(&out), stderr);
+		fputs(buf_text(&out), where(p));
 	buf_free(&out);
 	return e;
 }
@@ -127,11 +140,13 @@ static const char *keep_notes(struct profile *profile, const struct buf *notes)
 static void describe(const struct paths *p, struct profile *profile)
 {
 	struct buf text = {0};
-	for (char **word = p->counting.command; *word; word++)
+	for (char **word = p->counting.command; word && *word; word++)
 		buf_printf(&text, "%s%s", word == p->counting.command ? "" : " ", *word);
 	profile->command = profile_string(profile, buf_text(&text));
 	profile->version = profile_string(profile, CULPRIT_VERSION);
 	profile->note = keep_notes(profile, &p->counting.notes);
+	if (p->counting.pid)
+		buf_printf(&text, "-p %d", (int)p->counting.pid);
 	profile->duration_ns = now_ns() - p->begun_ns;
 	profile->complete = true;
 	buf_free(&text);
@@ -229,6 +244,13 @@ static struct err *parse_metrics(struct paths *p)
 	return NULL;
 }
 
+/* The process, which runs, counts from now on. */
+static void say_begun(void *context)
+{
+	(void)context;
+	fputs(NAME "counting\n", stderr);
+}
+
 static struct err *begin(struct paths *p)
 {
 	struct err *e = choose(p);
@@ -258,7 +280,7 @@ static int run(struct paths *p)
 	path_hot_close(&p->hot);
 	counting_free(&p->counting);
 	copier_close(p->copier);
-	return status == CMD_OK ? counting_exit(&p->counting) : status;
+	return status == CMD_OK && !p->counting.pid ? counting_exit(&p->counting) : status;
 }
 
 /* ---- the command ---- */
@@ -293,14 +315,44 @@ static int check_hot(struct paths *p)
 	return options_profile("paths", p->hot_path);
 }
 
+static bool read_seconds(const char *text, uint64_t *ns)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+	bool good = end != text && !*end && isfinite(seconds) && seconds > 0 && seconds < 1e9;
+	*ns = good ? (uint64_t)(seconds * 1e9) : 0;
+	return *ns;
+}
+
+static int check_process(struct paths *p)
+{
+	char *end;
+	if (!p->pid_text)
+		return p->duration_text ? cmd_misused("paths", "-d is for -p") : -1;
+	long pid = strtol(p->pid_text, &end, 10);
+	if (end == p->pid_text || *end || pid <= 0 || pid > INT_MAX)
+		return cmd_misused("paths", "-p needs the number of a process, not '%.64s'",
+				   p->pid_text);
+	if (p->counting.command)
+		return cmd_misused("paths", "-p or a command, not both");
+	if (p->duration_text && !read_seconds(p->duration_text, &p->counting.duration_ns))
+		return cmd_misused("paths", "-d needs a number of seconds, not '%.64s'",
+				   p->duration_text);
+	p->counting.pid = (pid_t)pid;
+	return -1;
+}
+
 static int check(struct paths *p, const struct args *args)
 {
 	if (args->count)
 		return cmd_misused("paths",
 				   "unexpected argument '%.64s': the command stands after --",
 				   args->operands[0]);
-	if (!p->counting.command)
-		return cmd_misused("paths", "which command? It stands after --");
+	int status = check_process(p);
+	if (status >= 0)
+		return status;
+	if (!p->counting.command && !p->counting.pid)
+		return cmd_misused("paths", "which command? It stands after --. Or -p PID");
 	if (p->output_path && (!*p->output_path || !strcmp(p->output_path, "-")))
 		return cmd_misused("paths", "-o needs the name of a file");
 	if (p->metrics.count > METRICS_MAX)
@@ -316,14 +368,16 @@ static int check(struct paths *p, const struct args *args)
 	for (size_t i = 0; i < p->modules.count; i++)
 		if (!*p->modules.values[i])
 			return cmd_misused("paths", "--module needs the name of a file");
-	int status = check_hot(p);
+	status = check_hot(p);
 	return status < 0 ? read_patterns(p) : status;
 }
 
 int cmd_paths(int argc, char **argv)
 {
 	struct paths p = {.limit = DEFAULT_LIMIT,
-			  .counting = {.libdir = CULPRIT_LIBDIR, .make = copier_make}};
+			  .counting = {.libdir = CULPRIT_LIBDIR,
+				       .make = copier_make,
+				       .begun = say_begun}};
 	int own = 1;
 	const struct arg options[] = {
 		{0, "functions", "RE",
@@ -340,6 +394,9 @@ int cmd_paths(int argc, char **argv)
 		 "sample this, too, and say what of it is on which path; may be given several times",
 		 ARG_LIST, &p.metrics},
 		{'F', "frequency", "HZ", "samples per second of CPU time (1000)", ARG_U64, &p.hz},
+		{'p', "pid", "PID", "a process that runs already", ARG_STRING, &p.pid_text},
+		{'d', "duration", "SECONDS", "with -p: count for this time", ARG_STRING,
+		 &p.duration_text},
 		{'o', "output", "FILE",
 		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
 		 ARG_STRING, &p.output_path},
@@ -349,7 +406,7 @@ int cmd_paths(int argc, char **argv)
 	};
 	struct args args = {
 		.command = "paths",
-		.usage = "[options] -- COMMAND [ARGUMENTS]",
+		.usage = "[options] (-p PID | -- COMMAND [ARGUMENTS])",
 		.summary =
 			"Counts each path through the functions of a program: which ways the code goes, "
 			"exactly.",
@@ -360,6 +417,7 @@ int cmd_paths(int argc, char **argv)
 			"  culprit paths --module libm --functions '^(sin|cos)$' -- ./app\n"
 			"  culprit record ./app input && culprit paths --hot culprit.prof -- ./app input\n"
 			"  culprit paths -o paths.prof -- ./app input\n"
+			"  culprit paths -d 10 -p 4711\n"
 			"  culprit paths --json --limit 0 -- ./app 2>paths.json\n",
 	};
 	while (own < argc && strcmp(argv[own], "--"))

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "cmd/cmd.h"
 #include "collect/agents/left.h"
+#include "collect/paths/left.h"
 #include "harvest/probes.h"
 #include "probe/choose.h"
 #include "probe/meant.h"
@@ -118,13 +119,30 @@ static int take_out(const struct names *n, pid_t pid, const struct args *args, s
 	return good ? CMD_OK : CMD_FAILED;
 }
 
+/* `remove '*'` also takes out what a killed culprit paths has left. Returns whether there was something. */
+static bool clear_paths(const char *command, pid_t pid, const struct args *args, struct buf *out,
+			int *status)
+{
+	enum left_found found = LEFT_NOTHING;
+	if (strcmp(command, "remove") || args->count != 1 || strcmp(args->operands[0], "*"))
+		return false;
+	struct err *e = paths_left_clear(pid, &found);
+	bool any = e || found == LEFT_CLEARED;
+	if (any)
+		buf_printf(out, "%s\n",
+			   e ? err_text(e) : "the paths that a killed culprit paths has counted: removed");
+	*status = e ? CMD_FAILED : CMD_OK;
+	err_free(e);
+	return any;
+}
+
 bool probe_left_answer(const char *command, pid_t pid, bool json, const struct args *args,
 		       struct buf *out, int *status)
 {
 	struct names n;
 	bool lists = !strcmp(command, "list"), removes = !strcmp(command, "remove");
 	struct err *e = name_all(&n, pid);
-	bool any = !e && n.probes.count;
+	bool any = !e && n.probes.count, paths = clear_paths(command, pid, args, out, status);
 	if (any && lists) {
 		fprintf(stderr,
 			"culprit: process %d: the culprit probe that counted there was killed: "
@@ -133,7 +151,9 @@ bool probe_left_answer(const char *command, pid_t pid, bool json, const struct a
 		list(&n, json, out);
 		*status = CMD_OK;
 	} else if (any && removes) {
+		bool good = !paths || *status == CMD_OK;
 		*status = take_out(&n, pid, args, out);
+		*status = good ? *status : CMD_FAILED;
 	} else if (any) {
 		buf_printf(out,
 			   "process %d: the culprit probe that counted there was killed: 'culprit "
@@ -144,5 +164,5 @@ bool probe_left_answer(const char *command, pid_t pid, bool json, const struct a
 	err_free(e);
 	probes_free(&n.probes);
 	free(n.addresses);
-	return any;
+	return any || paths;
 }

@@ -68,6 +68,28 @@ static const char *make_jump(const struct maker *m, struct path_item *item)
 	return NULL;
 }
 
+/* Whether a thread that is in the function may come to the middle of the jump: by a jump, or where a call returns to. */
+static bool is_entered_within(const struct maker *m, const struct path_item *item)
+{
+	uint64_t from = item->jump_at, end = from + item->jump_size;
+	const struct graph *g = item->graph;
+	for (size_t i = 0; i < g->edge_count; i++) {
+		uint64_t to = g->blocks[g->edges[i].to].start;
+		if (g->edges[i].kind != EDGE_FALL && to > from && to < end)
+			return true;
+	}
+	for (uint64_t at = item->entry; at < end;) {
+		struct insn insn;
+		if (!original_insn(&m->original, at, &insn))
+			return true;
+		at += insn.length;
+		bool calls = insn.kind == INSN_CALL || insn.kind == INSN_CALL_INDIRECT;
+		if (calls && at > from && at < end)
+			return true;
+	}
+	return false;
+}
+
 /* ---- a function ---- */
 
 static struct err *take_parts(const struct maker *m, uint32_t procedure, struct path_item *item)
@@ -131,6 +153,8 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 	if (e || item->reason)
 		return e;
 	item->reason = make_jump(m, item);
+	if (!item->reason && m->in->running && is_entered_within(m, item))
+		item->reason = "a thread may come to the middle of its beginning";
 	if (!item->reason)
 		check_frames(m, item);
 	if (item->reason) {
@@ -277,7 +301,7 @@ static struct err *make_all(struct maker *m)
 		e = make_item(m, &out->items[i], &address);
 	if (!e)
 		e = list_copied(out);
-	if (!e)
+	if (!e && !m->in->running)
 		join_copies(out, m->original.machine);
 	return e ? e : write_object(m);
 }

@@ -49,6 +49,9 @@ struct path_module_input {
 	uint64_t first_word;  /* counters from here on are ours */
 	uint64_t thread_word; /* as in struct write_input, with the next one; 0: there is none */
 	bool atomics;
+	/* Threads may be in the functions when they begin to jump, and the jumps may be taken out again: then calls go to the
+	   functions themselves. */
+	bool running;
 };
 
 struct err *path_module_make(const struct path_module_input *input, struct path_module *out);

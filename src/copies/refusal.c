@@ -51,10 +51,24 @@ static bool calls_again_by_register(const struct original *o, const struct live 
 	return reads && calls;
 }
 
+/* Whether a register gets the number of a system call that ends the thread. */
+static bool sets_end(const struct original *o, const struct insn *insn)
+{
+	const struct insn call = {.kind = INSN_SYSCALL};
+	for (unsigned i = 0; i < insn->effect_count; i++) {
+		int64_t number = insn->effects[i].imm;
+		if (insn->effects[i].op == EFFECT_CONST &&
+		    syscall_ends(o->control.isa, &call, &number))
+			return true;
+	}
+	return false;
+}
+
 /* Whether it ends the thread by a system call of its own, as where libc begins and ends threads: there the thread has no
-   counters of its own. */
+   counters of its own. The number may have been set in another block. */
 static bool ends_thread(const struct original *o, const struct graph *graph)
 {
+	bool sets = false, calls_unknown = false;
 	for (size_t b = 0; b < graph->block_count; b++) {
 		int64_t number = -1;
 		for (uint64_t at = graph->blocks[b].start; at < graph->blocks[b].end;) {
@@ -63,10 +77,12 @@ static bool ends_thread(const struct original *o, const struct graph *graph)
 				break;
 			if (syscall_ends(o->control.isa, &insn, &number))
 				return true;
+			calls_unknown |= insn.kind == INSN_SYSCALL && number == -1;
+			sets |= sets_end(o, &insn);
 			at += insn.length;
 		}
 	}
-	return false;
+	return sets && calls_unknown;
 }
 
 /* Functions of V8 that were compiled before it runs: it knows them by their addresses. */
@@ -201,6 +217,20 @@ static bool has_unclear_jump(const struct original *o, const struct graph *g)
 	return false;
 }
 
+/* Whether a jump goes to the middle of an instruction, as over the prefix of one that locks. */
+static bool overlaps(const struct original *o, const struct graph *graph)
+{
+	for (size_t b = 0; b < graph->block_count; b++) {
+		struct insn insn;
+		uint64_t at = graph->blocks[b].start;
+		while (at < graph->blocks[b].end && original_insn(o, at, &insn))
+			at += insn.length;
+		if (graph->blocks[b].reached && at > graph->blocks[b].end)
+			return true;
+	}
+	return false;
+}
+
 /* ---- all of them ---- */
 
 const char *refusal_of(const struct original *o, const struct graph *graph, const struct copy *copy,
@@ -213,6 +243,8 @@ const char *refusal_of(const struct original *o, const struct graph *graph, cons
 			return "where its code ends is not known";
 	if (graph->truncated || !graph->block_count)
 		return "it is too large";
+	if (overlaps(o, graph))
+		return "a jump goes to the middle of an instruction";
 	if (live->odd)
 		return "it has an instruction that cannot be moved";
 	if (has_unclear_jump(o, graph))

@@ -24,9 +24,14 @@
 #define STACK_LEAST (64ull << 20)
 #define STACK_MOST (1ull << 30)
 #define STACK_SMALL (8ull << 20)
+#define APART (UINT64_C(1) << 41)
+#define APART_TRIES 8u
 #define TRIES 16u         /* slots that are looked at before a new one is taken */
+#define TRIES_LATE 256u   /* the first ones belong to threads that ran already */
 #define LIMITED_SHARE 16u /* of a limited address space is for banks, at most */
 #define STACK_SHARE 256u  /* the same for a path stack */
+
+bool banks_apart;
 
 struct path_entry {
 	uint64_t sum, sp;
@@ -54,10 +59,36 @@ struct banks_header *banks_header(void)
 	return banks.header;
 }
 
+uint64_t banks_words(void)
+{
+	return banks.header ? (banks.stride - BANKS_PAGE) / sizeof(uint64_t) : 0;
+}
+
+void banks_memory(uint64_t *start, uint64_t *size)
+{
+	*start = (uint64_t)banks.header;
+	*size = banks.size;
+}
+
 static void *map(void *at, uint64_t size, int protection, int flags, int file)
 {
 	long result = safe_syscall6(SYS_mmap, (long)at, (long)size, protection, flags, file, 0);
 	return result < 0 && result > -4096 ? NULL : (void *)result;
+}
+
+/* Far below libraries, if that is wanted: what is mapped for copies must be near those. */
+static void *map_apart(uint64_t size, int protection, int flags, int file)
+{
+	static _Atomic uint64_t lowest;
+	void *got = NULL;
+	uint64_t none = 0, far = ((uint64_t)&lowest & ~(APART - 1)) - APART;
+	atomic_compare_exchange_strong(&lowest, &none, far);
+	for (unsigned i = 0; banks_apart && !got && i < APART_TRIES; i++) {
+		uint64_t at = atomic_fetch_sub(&lowest, size) - size;
+		got = at < far ? map((void *)at, size, protection, flags | MAP_FIXED_NOREPLACE, file)
+			       : NULL;
+	}
+	return got ? got : map(NULL, size, protection, flags, file);
 }
 
 static void *map_own(void *at, uint64_t size)
@@ -106,6 +137,8 @@ static void bound_slots(const struct banks_reply *plan)
 
 static bool map_banks(int memory, const struct banks_reply *plan)
 {
+	banks.header = NULL; /* that of an earlier collector stays where it is: its copies may still run */
+	banks.space = 0;
 	banks.address_limit = address_limit();
 	bound_slots(plan);
 	banks.stride = plan->stride;
@@ -113,7 +146,7 @@ static bool map_banks(int memory, const struct banks_reply *plan)
 	banks.locals = map_own(NULL, banks.slots * sizeof *banks.locals);
 	while (banks.locals && banks.slots && !banks.header) {
 		banks.size = banks.slots_at + banks.slots * banks.stride;
-		banks.header = map(NULL, banks.size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, memory);
+		banks.header = map_apart(banks.size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, memory);
 		if (!banks.header)
 			banks.slots /= 2;
 	}
@@ -201,7 +234,7 @@ static uint32_t used_slots(void)
 static int64_t choose_slot(void)
 {
 	uint32_t used = used_slots();
-	int64_t found = search(used, TRIES);
+	int64_t found = search(used, banks_apart ? TRIES_LATE : TRIES);
 	while (found < 0 && used < banks.slots) {
 		if (atomic_compare_exchange_strong(&banks.header->used, &used, used + 1)) {
 			if (take_slot(used))
@@ -230,8 +263,8 @@ static uint64_t stack_bytes(uint64_t stack_size)
    future memory, this is not meant: it would be there at once, and whole. */
 static char *map_stack(uint64_t size)
 {
-	char *stack = map(NULL, size + BANKS_PAGE, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	char *stack = map_apart(size + BANKS_PAGE, PROT_NONE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	if (!stack)
 		return NULL;
 	SAFE_SYSCALL(SYS_munlock, stack, size + BANKS_PAGE, 0, 0);
@@ -353,10 +386,11 @@ void banks_give_back(struct counter_room *room)
 
 void banks_begin(struct counter_room *room)
 {
+	room->thread = (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0);
+	room->given = 0;
 	cpu_set_bank(room->bank);
 	if (room->slot >= 0)
-		atomic_store(&banks.header->slots[room->slot].thread,
-			     (int32_t)SAFE_SYSCALL(SYS_gettid, 0, 0, 0, 0));
+		atomic_store(&banks.header->slots[room->slot].thread, room->thread);
 }
 
 struct counter_room *banks_here(void)

@@ -87,6 +87,12 @@ bool cpu_skip_call(pid_t tid);
 long cpu_find_restorer(const uint8_t *bytes, size_t size);
 extern const bool cpu_restorer_in_vdso;
 
+/* Whether threads have a base of a segment that C programs leave alone (GS), which others can read and set for a stopped thread.
+   cpu_segment returns false if the thread uses it in another way, too. */
+extern const bool cpu_has_segment;
+bool cpu_segment(pid_t tid, uint64_t *base);
+bool cpu_set_segment(pid_t tid, uint64_t base);
+
 /* What is copied into the process (code_CPU.S). inject_code: begin of the new thread, which loads the library and calls its
    function. inject_done: end of the borrowed call. It calls rt_sigreturn, again and again if that is left out. inject_saved:
    what the registers of arguments must hold then; nothing on x86-64. */

@@ -304,3 +304,20 @@ void cpu_fill_saved(const struct cpu_state *s, void *out)
 	(void)s;
 	(void)out; /* the whole state is set at once */
 }
+
+/* ---- GS ---- */
+
+const bool cpu_has_segment = true;
+
+bool cpu_segment(pid_t tid, uint64_t *base)
+{
+	errno = 0;
+	*base = (uint64_t)ptrace(PTRACE_PEEKUSER, tid, offsetof(struct user, regs.gs_base), 0);
+	long selector = ptrace(PTRACE_PEEKUSER, tid, offsetof(struct user, regs.gs), 0);
+	return !errno && !selector;
+}
+
+bool cpu_set_segment(pid_t tid, uint64_t base)
+{
+	return !ptrace(PTRACE_POKEUSER, tid, offsetof(struct user, regs.gs_base), base);
+}

@@ -71,6 +71,7 @@ struct work {
 	pid_t except;
 	still_question *is_inside;
 	void *context;
+	const struct still_also *also;
 };
 
 struct shared { /* with the child process */
@@ -260,9 +261,9 @@ static bool look_at_thread(struct attempt *t, const struct remote_thread *thread
 /* Whether it matters where threads are: several instructions are replaced, or nobody may be somewhere. */
 static bool is_place_asked(const struct work *w)
 {
-	bool asked = w->place_count > 0;
+	bool asked = w->place_count > 0 || w->also;
 	for (size_t i = 0; i < w->count && !asked; i++)
-		asked = w->writes[i].step_count > 1;
+		asked = w->writes[i].step_count > 1 || w->writes[i].whole;
 	return asked;
 }
 
@@ -287,7 +288,7 @@ static bool look_at_threads(struct attempt *t, const struct work *w)
 static uint64_t moved(const struct still_write *w, uint64_t pc, bool *moves)
 {
 	*moves = true;
-	if (!w->step_count || pc <= w->at || pc >= w->at + w->known)
+	if ((!w->step_count && !w->whole) || pc <= w->at || pc >= w->at + w->known)
 		return 0;
 	for (unsigned i = 0; i < w->step_count && i < STILL_STEPS; i++)
 		if (w->at + w->steps[i].from == pc)
@@ -385,6 +386,23 @@ static struct err *open_attempt(struct attempt *t)
 	return e ? e : look_at_calls(t);
 }
 
+/* All stand still. */
+static uint32_t act(struct attempt *t, const struct work *w, struct shared *s)
+{
+	const struct still_also none = {0}, *also = w->also ? w->also : &none;
+	const char *why = also->before ? also->before(also->context, &t->stopped) : NULL;
+	if (why) {
+		snprintf(s->why, sizeof s->why, "%s", why);
+		return ATTEMPT_FAILED;
+	}
+	uint32_t end = w->count               ? write_all(t, s->writes, w->count)
+		       : is_any_inside(t, w) ? ATTEMPT_BUSY
+					      : ATTEMPT_DONE;
+	if (end == ATTEMPT_DONE && also->after)
+		also->after(also->context);
+	return end;
+}
+
 static void attempt(pid_t pid, const struct work *w, struct shared *s, unsigned leniency)
 {
 	struct attempt t = {.pid = pid, .memory = -1};
@@ -402,11 +420,7 @@ static void attempt(pid_t pid, const struct work *w, struct shared *s, unsigned 
 		return;
 	}
 	begin_calls_again(&t);
-	uint32_t end = ATTEMPT_BUSY;
-	if (look_at_threads(&t, w))
-		end = w->count               ? write_all(&t, s->writes, w->count)
-		      : is_any_inside(&t, w) ? ATTEMPT_BUSY
-					     : ATTEMPT_DONE;
+	uint32_t end = look_at_threads(&t, w) ? act(&t, w, s) : ATTEMPT_BUSY;
 	remote_resume(&t.stopped);
 	s->ns = now_ns() - t.stopped.stopped_ns;
 	begin_late_calls_again(&t);
@@ -489,6 +503,20 @@ struct err *still_write(pid_t pid, struct still_write *writes, size_t count,
 		writes[i].result = STILL_WAITS;
 	return count ? run(pid, &(struct work){.writes = writes, .count = count}, report, &done)
 		     : NULL;
+}
+
+struct err *still_write_and(pid_t pid, struct still_write *writes, size_t count,
+			    const struct still_also *also, struct still_report *report)
+{
+	const struct work work = {.writes = writes, .count = count, .also = also};
+	bool done;
+	for (size_t i = 0; i < count; i++)
+		writes[i].result = STILL_WAITS;
+	struct err *e = run(pid, &work, report, &done);
+	return !e && !done && !count
+		       ? err_new("process %d: a thread sleeps in the kernel, where it cannot be stopped",
+				 (int)pid)
+		       : e;
 }
 
 struct err *still_outside(pid_t pid, pid_t except, const struct still_place *places, size_t count,

@@ -37,6 +37,7 @@ struct still_write {
 		uint8_t from; /* bytes behind `at` */
 		uint64_t to;
 	} steps[STILL_STEPS];
+	bool whole; /* no thread may be there if there is no step for it, also if there are none at all */
 	uint8_t result; /* enum still_result */
 };
 
@@ -49,6 +50,20 @@ struct still_report {
    stopped, or is gone. */
 struct err *still_write(pid_t pid, struct still_write *writes, size_t count,
 			struct still_report *report);
+
+/* What else is done while all threads stand still, by the process of our own: what it writes elsewhere than into shared memory
+   is lost. */
+struct remote;
+struct still_also {
+	/* Before anything is written, at each stop. Returns NULL; or why nothing is to be: then that is the error. */
+	const char *(*before)(void *context, struct remote *stopped);
+	/* When all writes that can be done are: then no more stop follows. */
+	void (*after)(void *context);
+	void *context;
+};
+/* As still_write; without writes, the process is stopped nevertheless. */
+struct err *still_write_and(pid_t pid, struct still_write *writes, size_t count,
+			    const struct still_also *also, struct still_report *report);
 
 /* Where no thread may be. */
 struct still_place {

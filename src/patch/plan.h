@@ -22,6 +22,7 @@
 #define PATCH_WINDOW_MAX 32u /* bytes */
 #define PATCH_ISLAND_MAX 256u
 #define PATCH_STEPS_MAX 8u
+#define PATCH_FAR_MAX 16u
 
 struct patch_input {
 	const uint8_t *code; /* of the function, from its first instruction on */
@@ -67,6 +68,8 @@ struct patch_cpu {
 	uint16_t elf_machine;
 	uint64_t reach; /* how far an island may be from the function */
 	enum patch_refusal (*plan)(const struct patch_input *input, struct patch_plan *out);
+	/* Writes a jump to any address, which changes nothing that a function may rely on at its entry. Returns its size. */
+	size_t (*far_jump)(uint64_t to, uint8_t out[PATCH_FAR_MAX]);
 };
 
 extern const struct patch_cpu patch_x86_64, patch_aarch64;

@@ -208,8 +208,18 @@ static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *
 	return emit_end(&e);
 }
 
+/* ldr x17, 8 bytes from here; br x17; and the address */
+static size_t far_jump(uint64_t to, uint8_t out[PATCH_FAR_MAX])
+{
+	static const uint32_t jump[] = {0x58000051u, 0xd61f0220u};
+	memcpy(out, jump, sizeof jump);
+	memcpy(out + sizeof jump, &to, sizeof to);
+	return sizeof jump + sizeof to;
+}
+
 const struct patch_cpu patch_aarch64 = {
 	.elf_machine = EM_AARCH64,
 	.reach = 1ull << 27,
 	.plan = plan,
+	.far_jump = far_jump,
 };

@@ -350,6 +350,15 @@ static enum patch_refusal plan_behind(struct emit *e, const struct patch_input *
 	return emit_end(e);
 }
 
+/* jmp *0(%rip), and the address behind it */
+static size_t far_jump(uint64_t to, uint8_t out[PATCH_FAR_MAX])
+{
+	static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
+	memcpy(out, jump, sizeof jump);
+	memcpy(out + sizeof jump, &to, sizeof to);
+	return sizeof jump + sizeof to;
+}
+
 static enum patch_refusal plan(const struct patch_input *in, struct patch_plan *out)
 {
 	size_t skip = landing_size(in);
@@ -367,4 +376,5 @@ const struct patch_cpu patch_x86_64 = {
 	.elf_machine = EM_X86_64,
 	.reach = 1ull << 31,
 	.plan = plan,
+	.far_jump = far_jump,
 };

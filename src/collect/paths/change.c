@@ -5,7 +5,6 @@
  * and belongs to the process that is at the other end of the connection if that is still open afterwards.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,32 +33,22 @@ static bool change(int memory, const struct counting_patch *p)
 	return false;
 }
 
-static bool is_loaded(const struct program *p, size_t object)
-{
-	return object < p->plan.object_count && p->paths[object] &&
-	       !(p->face.troubles && p->face.troubles[object]);
-}
-
 static bool change_all(struct counting_work *work, struct program *p, int memory)
 {
 	size_t changed = 0, asked = 0;
-	p->face.unchanged = calloc(p->plan.patch_count, sizeof *p->face.unchanged);
-	if (!p->face.unchanged)
+	if (!program_expect_unchanged(p))
 		return false;
 	for (size_t i = 0; i < p->plan.patch_count; i++) {
 		const struct counting_patch *patch = &p->plan.patches[i];
-		if (!is_loaded(p, patch->object))
+		if (!program_has_loaded(p, patch->object))
 			continue;
 		asked++;
 		if (change(memory, patch))
 			changed++;
 		else
-			p->face.unchanged[p->face.unchanged_count++] = i;
+			program_unchanged(p, i, "its code is not as in its file");
 	}
-	if (changed < asked)
-		program_note(work, p,
-			     "%zu of %zu functions could not be changed, the first at %#" PRIx64,
-			     asked - changed, asked, p->plan.patches[p->face.unchanged[0]].at);
+	program_note_unchanged(work, p, asked);
 	return changed;
 }
 

@@ -99,7 +99,12 @@ static void tell_object(struct counting_work *work, struct client *client)
 	struct banks_reply reply = {.kind = BANKS_END};
 	while (client->object < p->plan.object_count && !p->paths[client->object])
 		client->object++;
-	if (client->object < p->plan.object_count) {
+	if (!client->hooked) {
+		reply.kind = BANKS_HOOKS;
+		reply.base = p->hooks_base;
+		memcpy(reply.bodies, p->bodies, sizeof reply.bodies);
+		strcpy(reply.path, p->hooks_path);
+	} else if (client->object < p->plan.object_count) {
 		reply.kind = BANKS_OBJECT;
 		reply.base = p->plan.objects[client->object].base;
 		strcpy(reply.path, p->paths[client->object]);
@@ -108,10 +113,26 @@ static void tell_object(struct counting_work *work, struct client *client)
 		client_end(work, client);
 }
 
-static void finish(struct counting_work *work, struct client *client)
+static void ask_for_more(struct counting_work *work, struct client *client, uint64_t count)
+{
+	struct banks_reply reply = {.kind = BANKS_MORE, .count = count};
+	if (!answer(client, &reply, NULL))
+		client_end(work, client);
+}
+
+static void finish(struct counting_work *work, struct client *client,
+		   const struct banks_request *request)
 {
 	struct program *p = client->program;
-	p->face.changed = change_code(work, client);
+	uint64_t more = 0;
+	if (p->face.late)
+		more = running_change(work, client, request, &p->face.changed);
+	else
+		p->face.changed = change_code(work, client);
+	if (more) {
+		ask_for_more(work, client, more);
+		return;
+	}
 	if (p->face.changed)
 		meter_begin(work, p);
 	let_go(work, client, p->face.changed);
@@ -140,12 +161,12 @@ void client_made(struct counting_work *work, struct client *client)
 
 /* ---- requests ---- */
 
-static bool may_join(struct client *client)
+static bool may_join(const struct counting_work *work, struct client *client)
 {
 	struct ucred peer;
 	socklen_t length = sizeof peer;
-	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) ||
-	    peer.uid != geteuid() || peer.pid <= 0)
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) || peer.pid <= 0 ||
+	    (work_is_late(work) ? peer.pid != work->running.pid : peer.uid != geteuid()))
 		return false;
 	client->pid = peer.pid;
 	return true;
@@ -158,7 +179,9 @@ static const char *refusal(const struct counting_work *work, const struct client
 	struct process_status status;
 	if (request->trouble[0])
 		return request->trouble;
-	if (work->counting->emulated)
+	if (work_is_late(work) != (request->late != 0))
+		return "it has loaded the counter by itself";
+	if (work->counting->emulated || request->late)
 		return NULL;
 	if (!process_status(client->pid, &status) || status.threads != 1)
 		return "it has other threads before its beginning";
@@ -168,13 +191,20 @@ static const char *refusal(const struct counting_work *work, const struct client
 static bool hello(struct counting_work *work, struct client *client,
 		  const struct banks_request *request)
 {
-	if (!may_join(client))
+	if (!may_join(work, client))
 		return false;
 	client->program = programs_add(work, client->pid);
 	if (!client->program)
 		return false;
 	client->program->face.thread_word = request->thread_word;
 	client->program->face.atomics = request->atomics;
+	if (request->late) {
+		client->program->face.late = true;
+		client->program->plan.words = request->first_word;
+		memcpy(client->program->functions, request->hooks, sizeof request->hooks);
+		work->running.program = client->program;
+	}
+	client->hooked = !request->late;
 	const char *why = refusal(work, client, request);
 	if (why) {
 		program_note(work, client->program, "%s", why);
@@ -203,11 +233,20 @@ static bool obey(struct counting_work *work, struct client *client,
 	if (request->kind == BANKS_READY ? !all
 					 : request->kind != BANKS_NEXT && (!of_object || all))
 		return false;
-	if (request->kind == BANKS_FAILED)
-		program_trouble(p, client->object, request->trouble);
-	client->object += of_object;
+	if (of_object && !client->hooked) {
+		client->hooked = true;
+		if (request->kind == BANKS_FAILED) {
+			program_note(work, p, "%s", request->trouble);
+			let_go(work, client, false);
+			return true;
+		}
+	} else {
+		if (request->kind == BANKS_FAILED)
+			program_trouble(p, client->object, request->trouble);
+		client->object += of_object;
+	}
 	if (request->kind == BANKS_READY)
-		finish(work, client);
+		finish(work, client, request);
 	else
 		tell_object(work, client);
 	return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file_limit.h"
 #include "collect/agent_path.h"
@@ -26,6 +27,9 @@ static bool any(const char *name)
 /* For our own user only. The sticky bit is as for agents. */
 static const struct door_kind door_for_counters = {"culprit-paths-", 01700, 0600, BANKS_SOCKET,
 						   any};
+/* A process that runs already may be another user's. Only those who know the name of the socket can connect. */
+static const struct door_kind door_for_running = {"culprit-paths-", 01711, 0666, BANKS_SOCKET,
+						  any};
 
 /* ---- while the command runs ---- */
 
@@ -57,6 +61,13 @@ static void attend(struct counting_work *work, const struct pollfd *ready, struc
 	programs_read(work, false);
 }
 
+static int tick_ms(const struct counting_work *work)
+{
+	uint64_t now = now_ns(), end = work->running.end_ns;
+	uint64_t left = end > now ? (end - now) / 1000000 + 1 : 0;
+	return end && left < TICK_MS ? (int)left : TICK_MS;
+}
+
 /* False: there is no memory. */
 static bool turn(struct counting_work *work)
 {
@@ -69,7 +80,7 @@ static bool turn(struct counting_work *work)
 		ready[2] = (struct pollfd){.fd = work->making.bell, .events = POLLIN};
 		ready[3] = (struct pollfd){.fd = meter_fd(work), .events = POLLIN};
 		size_t count = list_clients(work, ready + CLIENTS_FROM, of);
-		int got = poll(ready, CLIENTS_FROM + count, TICK_MS);
+		int got = poll(ready, CLIENTS_FROM + count, tick_ms(work));
 		target_handle(&work->target);
 		if (got >= 0 && !work->target.ended)
 			attend(work, ready, of, count);
@@ -77,6 +88,12 @@ static bool turn(struct counting_work *work)
 	free(ready);
 	free(of);
 	return ready && of;
+}
+
+static void wait_for_process(struct counting_work *work)
+{
+	while (!running_is_over(work) && turn(work))
+		;
 }
 
 static void wait_for_command(struct counting_work *work)
@@ -103,7 +120,8 @@ static struct err *open_door(struct counting_work *work)
 	char library[PATH_MAX];
 	struct err *e = agent_path_find(COUNTING_LIBRARY, work->counting->libdir, library);
 	if (!e)
-		e = door_open(&work->door, &door_for_counters, library);
+		e = door_open(&work->door,
+			      work_is_late(work) ? &door_for_running : &door_for_counters, library);
 	if (!e)
 		e = meter_open(work);
 	return e ? e : making_open(work);
@@ -123,14 +141,17 @@ static struct err *start(struct counting_work *work)
 static struct err *begin(struct counting_work *work)
 {
 	file_limit_ignore(); /* we must not be killed while the command runs */
-	struct err *e = target_check(work->counting->command[0], TARGET_COUNTED);
+	struct err *e = work_is_late(work) ? NULL
+					   : target_check(work->counting->command[0], TARGET_COUNTED);
 	if (!e)
 		e = target_prepare(&work->target);
 	if (e)
 		return e;
 	work->prepared = true;
 	e = open_door(work);
-	return e ? e : start(work);
+	if (e)
+		return e;
+	return work_is_late(work) ? running_begin(work) : start(work);
 }
 
 static void end(struct counting_work *work)
@@ -141,11 +162,29 @@ static void end(struct counting_work *work)
 	making_close(work);
 	while (work->clients)
 		client_end(work, work->clients);
+	running_end(work);
 	programs_read(work, true);
 	if (meter_lost(work))
 		buf_printf(&work->counting->notes, "%" PRIu64 " samples were lost\n",
 			   meter_lost(work));
 	work->counting->status = work->target.status;
+}
+
+/* Why a process that runs was not counted; NULL: it was. */
+static struct err *why_not_counted(struct counting_work *work)
+{
+	struct counting *c = work->counting;
+	const struct program *p = work->running.program;
+	struct err *e = work->running.e;
+	work->running.e = NULL;
+	if (e || (p && p->face.changed))
+		return e;
+	if (!c->notes.size || c->notes.failed)
+		return p && !p->plan_had ? NULL
+					 : err_new("process %d: it has ended, or counting was ended, before it began", (int)c->pid);
+	e = err_new("%.*s", (int)(c->notes.size - 1), buf_text(&c->notes));
+	buf_clear(&c->notes);
+	return e;
 }
 
 struct err *counting_run(struct counting *c)
@@ -157,14 +196,18 @@ struct err *counting_run(struct counting *c)
 		.counting = c,
 		.door = {.lock = -1, .listener = -1},
 		.making = {.bell = -1},
+		.running = {.descriptor = -1},
 	};
 	c->work = work;
 	struct err *e = begin(work);
 	if (e)
 		return e;
-	wait_for_command(work);
+	if (work_is_late(work))
+		wait_for_process(work);
+	else
+		wait_for_command(work);
 	end(work);
-	return NULL;
+	return work_is_late(work) ? why_not_counted(work) : NULL;
 }
 
 bool counting_interrupted(const struct counting *c)
@@ -179,6 +222,8 @@ void counting_free(struct counting *c)
 		making_close(work);
 		meter_close(work);
 		door_close(&work->door);
+		if (work->running.descriptor >= 0)
+			close(work->running.descriptor);
 		if (work->prepared)
 			target_release(&work->target);
 	}

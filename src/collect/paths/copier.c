@@ -134,6 +134,7 @@ static struct err *add_object(struct made_module *m, uint64_t base, struct count
 
 static struct err *add_patches(struct made_module *m, struct counting_plan *plan, size_t *room)
 {
+	m->first_patch = plan->patch_count;
 	for (size_t i = 0; i < m->module.count; i++) {
 		const struct path_item *item = &m->module.items[i];
 		if (item->reason)
@@ -167,7 +168,8 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 	find_extent(image, &low, &high, &code);
 	uint64_t size = code * GROWTH + ROOM_LEAST;
 	uint64_t base = room_find(job->maps, made->taken, made->taken_count, low + m->bias,
-				  high + m->bias, size, write_reach(image_machine(image)));
+				  high + m->bias, size, write_reach(image_machine(image)),
+				  job->program->late ? ROOM_BUSY : ROOM_STILL);
 	if (!base)
 		return err_new("%s: no room for copies near it", m->path);
 	struct path_module_input input = {.image = image,
@@ -178,7 +180,8 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 					  .bias = m->bias,
 					  .first_word = plan->words,
 					  .thread_word = job->program->thread_word,
-					  .atomics = job->program->atomics};
+					  .atomics = job->program->atomics,
+					  .running = job->program->late};
 	struct err *e = path_module_make(&input, &m->module);
 	if (e)
 		return err_context(e, "%s", m->path);
@@ -259,6 +262,11 @@ struct err *copier_make(void *context, struct counting_program *program, struct 
 	}
 	copier->all[copier->count++] = made;
 	program->made = made;
+	if (program->kept_end && !ARRAY_ROOM(made->taken, made->taken_count, made->taken_room))
+		return err_new("out of memory");
+	if (program->kept_end)
+		made->taken[made->taken_count++] =
+			(struct room_taken){program->kept, program->kept_end};
 	struct err *e = maps_read(program->pid, &maps);
 	if (e)
 		return e;
@@ -311,12 +319,12 @@ void copier_sample(void *context, struct counting_program *program, size_t event
 
 /* ---- what was counted ---- */
 
-static bool is_unchanged(const struct counting_program *program, size_t patch)
+static const char *why_unchanged(const struct counting_program *program, size_t patch)
 {
 	for (size_t i = 0; i < program->unchanged_count; i++)
-		if (program->unchanged[i] == patch)
-			return true;
-	return false;
+		if (program->unchanged[i].patch == patch)
+			return program->unchanged[i].why;
+	return NULL;
 }
 
 /* Why a function was not counted; NULL: it was. */
@@ -329,7 +337,7 @@ static const char *why_not(const struct counting_program *program, const struct 
 		return program->troubles[m->object];
 	if (!program->counts)
 		return "the program could not be changed";
-	return is_unchanged(program, patch) ? "its code is not as in its file" : NULL;
+	return why_unchanged(program, patch);
 }
 
 /* Moves what is known of a function, with its counts. */

@@ -10,6 +10,9 @@
  * the same memory. Programs that are executed come to us again. What the code of copies may rely on, and what must not be
  * copied, is in counter/counter.h.
  *
+ * A process may also run already (`pid`): then a thread of its own loads the library (inject/), its threads get their counters
+ * and its functions their jumps while all stand still, and at the end the code is restored (running.c).
+ *
  *    counting_run(&counting)     the command runs to its end; programs come and go
  *    counting.programs, …        what was counted
  *    counting_free(&counting)    removes the files; from here on, signals end us again
@@ -53,11 +56,18 @@ struct counting_plan { /* all lists are malloc'ed */
 	uint64_t words; /* of a bank */
 };
 
+struct counting_unchanged {
+	size_t patch; /* its index */
+	const char *why;
+};
+
 struct counting_program { /* from an exec to the end of the last process that was forked from it */
 	pid_t pid;
 	/* aarch64: as in struct write_input */
 	uint64_t thread_word;
 	bool atomics;
+	bool late;		 /* it ran already when we came */
+	uint64_t kept, kept_end; /* no copies are to be there; 0: no such place */
 	char name[32]; /* as the kernel has it */
 	uint64_t words;
 	uint64_t
@@ -65,8 +75,8 @@ struct counting_program { /* from an exec to the end of the last process that wa
 	void *made;      /* what the maker keeps about it */
 	/* Objects that could not be loaded, by index: a sentence for each; NULL: it was. NULL: all were. */
 	char **troubles;
-	/* Patches that were not made although their object was loaded: indices. The functions run as they are. */
-	size_t *unchanged;
+	/* Patches that were not made although their object was loaded. The functions run as they are. */
+	struct counting_unchanged *unchanged;
 	size_t unchanged_count;
 	bool changed;   /* some patches were made: without, the program runs as it is */
 	uint64_t forks; /* processes that were forked from it */
@@ -74,7 +84,11 @@ struct counting_program { /* from an exec to the end of the last process that wa
 };
 
 struct counting {
-	char **command;
+	char **command; /* NULL: a process that runs already: */
+	pid_t pid;
+	uint64_t duration_ns; /* 0: until the process or somebody ends that */
+	uint64_t stop_ns, counted_ns; /* out: for how long it stood still, at most; and counted */
+	void (*begun)(void *context); /* from now on it counts; NULL: nobody wants to know */
 	const char *libdir; /* as for agent_path_find() */
 	/* Makes the copies for a program that waits. An error leaves the program as it is: it is told in the notes. It is called
 	   by a thread of ours, for one program at a time. */
@@ -99,7 +113,7 @@ struct counting {
 	struct counting_work *work;
 };
 
-/* Runs the command to its end. Returns an error if it cannot be started. Its terminal, signals and exit status are passed through
+/* Runs the command to its end. Returns an error if it cannot be started, or if a process cannot be counted. Its terminal, signals and exit status are passed through
    as by `record`. Until counting_free, signals that would end us are held back. */
 struct err *counting_run(struct counting *counting);
 /* Whether somebody has asked us to end since the command ended. */

@@ -23,6 +23,7 @@
 #include "collect/events.h"
 #include "collect/paths/work.h"
 #include "process/registers.h"
+#include "process/status.h"
 #include "unwind/cpu.h"
 
 #define RING_BYTES ((size_t)128 << 10)
@@ -163,7 +164,8 @@ static struct perf_event_attr read_attr(const struct recording_event *event)
 	return attr;
 }
 
-static bool begin_one(struct counting_work *work, struct program *p, size_t event, size_t cpu)
+static bool begin_one(struct counting_work *work, struct program *p, pid_t tid, size_t event,
+		      size_t cpu)
 {
 	struct meter *s = work->meter;
 	struct perf_event_attr attr = read_attr(&work->counting->events[event]);
@@ -175,22 +177,42 @@ static bool begin_one(struct counting_work *work, struct program *p, size_t even
 	}
 	struct sampled *one = &s->all[s->count];
 	*one = (struct sampled){
-		.program = p, .event = event, .fd = open_event(&attr, p->face.pid, cpu)};
+		.program = p, .event = event, .fd = open_event(&attr, tid, cpu)};
 	if (one->fd < 0)
-		return errno == ENODEV;
+		return errno == ENODEV || (errno == ESRCH && p->face.late);
 	s->count++;
 	return !ioctl(one->fd, PERF_EVENT_IOC_ID, &one->id) &&
 	       !ioctl(one->fd, PERF_EVENT_IOC_SET_OUTPUT, s->rings[cpu].event);
 }
 
+static bool begin_thread(struct counting_work *work, struct program *p, pid_t tid)
+{
+	const struct meter *s = work->meter;
+	bool good = true;
+	for (size_t event = 0; good && event < work->counting->event_count; event++)
+		for (size_t cpu = 0; cpu < s->ring_count && good; cpu++)
+			good = begin_one(work, p, tid, event, cpu);
+	return good;
+}
+
+/* A thread that is made meanwhile is sampled, too, if the one that makes it is already. */
+static bool begin_threads(struct counting_work *work, struct program *p)
+{
+	pid_t *tids;
+	size_t count;
+	struct err *e = process_tasks(p->face.pid, &tids, &count);
+	bool good = !e;
+	for (size_t i = 0; i < count && good; i++)
+		good = begin_thread(work, p, tids[i]);
+	free(tids);
+	err_free(e);
+	return good;
+}
+
 void meter_begin(struct counting_work *work, struct program *p)
 {
-	struct meter *s = work->meter;
-	bool good = true;
-	for (size_t event = 0; s && good && event < work->counting->event_count; event++)
-		for (size_t cpu = 0; cpu < s->ring_count && good; cpu++)
-			good = begin_one(work, p, event, cpu);
-	if (good)
+	if (!work->meter ||
+	    (p->face.late ? begin_threads(work, p) : begin_thread(work, p, p->face.pid)))
 		return;
 	program_note(work, p, "it is counted, but not sampled: %s",
 		     errno == EINVAL ? "the kernel is older than 5.13, or has no such event"

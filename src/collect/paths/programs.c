@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "collect/paths/work.h"
+#include "harvest/process.h"
 #include "process/status.h"
 #include "safe/banks.h"
 
@@ -28,6 +29,7 @@
 #define WORDS_MAX (1ull << 28) /* a displacement of the code reaches so far */
 #define NAME_MAX_BYTES 100
 #define PIECE (256u << 10)
+#define STAT_START 22 /* in /proc/PID/stat */
 
 /* ---- a new one ---- */
 
@@ -94,7 +96,8 @@ static void write_object(const struct counting_work *work, struct program *p, si
 	const char *name = buf_text(&path);
 	int fd = path.failed || path.size >= BANKS_PATH
 			 ? -1
-			 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+			 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+				work_is_late(work) ? 0644 : 0600);
 	size_t done = 0;
 	ssize_t wrote = 0;
 	while (fd >= 0 && done < o->size &&
@@ -129,6 +132,8 @@ static void remove_files(struct program *p)
 	for (size_t i = 0; p->paths && i < p->plan.object_count; i++)
 		if (p->paths[i])
 			unlink(p->paths[i]);
+	if (p->hooks_path)
+		unlink(p->hooks_path);
 }
 
 /* ---- its memory ---- */
@@ -142,7 +147,9 @@ static void lay_out(struct program *p, uint64_t slots)
 {
 	p->slots = (uint32_t)slots;
 	p->stride = BANKS_PAGE + whole_pages(p->plan.words * sizeof(uint64_t));
-	p->slots_at = whole_pages(sizeof(struct banks_header) + slots * sizeof(struct banks_slot));
+	p->listed = p->plan.patch_count + p->hook_count;
+	p->patches_at = sizeof(struct banks_header) + slots * sizeof(struct banks_slot);
+	p->slots_at = whole_pages(p->patches_at + p->listed * sizeof(struct banks_patch));
 	p->size = p->slots_at + slots * p->stride;
 }
 
@@ -159,6 +166,30 @@ static struct err *set_size(struct program *p)
 	return err_errno("no memory for its counters");
 }
 
+/* For who comes after us, if we are killed. They are restored in this order: without the hooks, new threads have no banks of their
+   own, and must not come to copies. */
+static void list_patches(struct program *p)
+{
+	struct banks_patch *list = (struct banks_patch *)((char *)p->header + p->patches_at);
+	struct banks_header *h = p->header;
+	for (size_t i = 0; i < p->plan.patch_count; i++, list++) {
+		const struct counting_patch *patch = &p->plan.patches[i];
+		*list = (struct banks_patch){.at = patch->at, .length = patch->length};
+		memcpy(list->original, patch->expected, sizeof list->original);
+		memcpy(list->jump, patch->bytes, sizeof list->jump);
+	}
+	for (size_t i = 0; i < p->hook_count; i++, list++) {
+		*list = (struct banks_patch){.at = p->hooks[i].at, .length = p->hooks[i].length};
+		memcpy(list->original, p->hooks[i].expected, p->hooks[i].length);
+		memcpy(list->jump, p->hooks[i].bytes, p->hooks[i].length);
+	}
+	h->magic = BANKS_MAGIC;
+	h->patches_at = p->patches_at;
+	h->patch_count = (uint32_t)p->listed;
+	h->owner_start = (uint64_t)process_stat_field(getpid(), STAT_START);
+	atomic_store(&h->owner, (int32_t)getpid());
+}
+
 static struct err *make_memory(struct program *p)
 {
 	if (!p->plan.words || p->plan.words > WORDS_MAX)
@@ -172,8 +203,10 @@ static struct err *make_memory(struct program *p)
 		return e;
 	fcntl(p->memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);
 	p->header = mmap(NULL, p->slots_at, PROT_READ | PROT_WRITE, MAP_SHARED, p->memory, 0);
-	if (p->header != MAP_FAILED)
+	if (p->header != MAP_FAILED) {
+		list_patches(p);
 		return NULL;
+	}
 	p->header = NULL;
 	return err_errno("no memory for its counters");
 }
@@ -197,9 +230,15 @@ void program_make(struct counting_work *work, struct program *p)
 {
 	struct counting *c = work->counting;
 	struct err *e = c->over ? err_new("the command has ended")
-				: c->make(c->context, &p->face, &p->plan);
+		: p->face.late	? hooks_place(p)
+				: NULL;
+	if (!e)
+		e = c->make(c->context, &p->face, &p->plan);
+	p->plan_had = p->plan.patch_count;
 	if (!e && p->plan.patch_count)
 		e = write_objects(work, p);
+	if (!e && p->plan.patch_count && p->face.late)
+		e = hooks_make(work, p);
 	if (!e && p->plan.patch_count)
 		e = make_memory(p);
 	p->problem = e;
@@ -220,30 +259,38 @@ static void free_plan(struct program *p)
 
 void program_settle(struct program *p)
 {
-	free_plan(p);
 	if (p->face.changed) {
+		if (!p->face.late) /* it must be restored later */
+			free_plan(p);
 		drop_header(p);
 		return;
 	}
+	free_plan(p);
+	if (p->header)
+		atomic_store(&p->header->over, 1);
 	drop_memory(p);
 	remove_files(p);
 }
 
 /* ---- what was counted ---- */
 
-/* Adds words of the memory from this place on: of which bank does not matter. */
-static void add_words(struct program *p, const uint64_t *words, uint64_t bytes, uint64_t at)
+/* Adds words of the memory from this place on: of which bank does not matter, if it is not `summed`. */
+static void add_words(struct program *p, const bool *summed, const uint64_t *words, uint64_t bytes,
+		      uint64_t at)
 {
 	uint64_t *counts = p->face.counts;
 	for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
-		uint64_t in_slot = (at + i * sizeof *words - p->slots_at) % p->stride;
+		if (!words[i])
+			continue;
+		uint64_t behind = at + i * sizeof *words - p->slots_at, in_slot = behind % p->stride;
 		uint64_t word = (in_slot - BANKS_PAGE) / sizeof *words;
-		if (words[i] && in_slot >= BANKS_PAGE && word < p->face.words)
+		if (in_slot >= BANKS_PAGE && word < p->face.words &&
+		    !(summed && summed[behind / p->stride]))
 			counts[word] += words[i];
 	}
 }
 
-static void add_extent(struct program *p, char *room, uint64_t at, uint64_t end)
+static void add_extent(struct program *p, const bool *summed, char *room, uint64_t at, uint64_t end)
 {
 	at = at < p->slots_at ? p->slots_at : at;
 	while (at < end) {
@@ -251,24 +298,89 @@ static void add_extent(struct program *p, char *room, uint64_t at, uint64_t end)
 		ssize_t got = pread(p->memory, room, size, (off_t)at);
 		if (got <= 0)
 			return;
-		add_words(p, (uint64_t *)room, (uint64_t)got, at);
+		add_words(p, summed, (uint64_t *)room, (uint64_t)got, at);
 		at += (uint64_t)got & ~(uint64_t)7;
 	}
 }
 
-static bool sum(struct program *p)
+/* Which slots are not to be read: those that were, and those of other processes. */
+static bool *left_out(struct program *p, pid_t pid)
+{
+	struct banks_slot *slots = malloc(p->slots * sizeof *slots);
+	bool *out = malloc(p->slots * sizeof *out);
+	size_t size = p->slots * sizeof *slots;
+	bool good = slots && out &&
+		    pread(p->memory, slots, size, sizeof(struct banks_header)) == (ssize_t)size;
+	for (uint32_t i = 0; good && i < p->slots; i++) {
+		out[i] = p->summed[i] || (pid && atomic_load(&slots[i].process) != pid);
+		p->summed[i] = !out[i] || p->summed[i];
+	}
+	free(slots);
+	if (good)
+		return out;
+	free(out);
+	return NULL;
+}
+
+bool program_sum(struct program *p, pid_t pid)
 {
 	char *room = malloc(PIECE);
-	p->face.counts = calloc(p->face.words, sizeof *p->face.counts);
+	bool *summed = p->summed ? left_out(p, pid) : NULL;
+	bool good = room && p->face.counts && (summed || !p->summed);
 	off_t at = 0, end;
-	while (room && p->face.counts && (at = lseek(p->memory, at, SEEK_DATA)) >= 0 &&
+	while (good && (at = lseek(p->memory, at, SEEK_DATA)) >= 0 &&
 	       (end = lseek(p->memory, at, SEEK_HOLE)) > at) {
-		add_extent(p, room, (uint64_t)at, (uint64_t)end);
+		add_extent(p, summed, room, (uint64_t)at, (uint64_t)end);
 		at = end;
 	}
+	free(summed);
 	free(room);
-	return room && p->face.counts;
+	return good;
 }
+
+/* What is read while a process stands still is read by another one of ours. */
+static bool sum(struct program *p)
+{
+	uint64_t *shared = p->face.counts;
+	p->face.counts = calloc(p->face.words, sizeof *p->face.counts);
+	if (shared && p->face.counts)
+		memcpy(p->face.counts, shared, p->face.words * sizeof *shared);
+	if (shared)
+		munmap(shared, p->face.words * sizeof *shared);
+	return program_sum(p, 0);
+}
+
+/* ---- what was changed ---- */
+
+bool program_has_loaded(const struct program *p, size_t object)
+{
+	return object < p->plan.object_count && p->paths[object] &&
+	       !(p->face.troubles && p->face.troubles[object]);
+}
+
+bool program_expect_unchanged(struct program *p)
+{
+	free(p->face.unchanged);
+	p->face.unchanged_count = 0;
+	p->face.unchanged = calloc(p->plan.patch_count, sizeof *p->face.unchanged);
+	return p->face.unchanged;
+}
+
+void program_unchanged(struct program *p, size_t patch, const char *why)
+{
+	p->face.unchanged[p->face.unchanged_count++] = (struct counting_unchanged){patch, why};
+}
+
+void program_note_unchanged(struct counting_work *work, const struct program *p, size_t asked)
+{
+	size_t count = p->face.unchanged_count;
+	if (count)
+		program_note(work, p,
+			     "%zu of %zu functions could not be changed, the first at %#" PRIx64,
+			     count, asked, p->plan.patches[p->face.unchanged[0].patch].at);
+}
+
+/* ---- the result ---- */
 
 static uint32_t read_header(const struct program *p, size_t offset)
 {
@@ -284,7 +396,7 @@ static void tell(struct counting_work *work, const struct program *p)
 			     "%" PRIu32 " threads or processes were not counted: there were too "
 			     "many at once",
 			     left_out);
-	if (p->face.runs_on)
+	if (p->face.runs_on && !p->face.late)
 		program_note(work, p,
 			     "it, or its children, still run: counted until the command ended");
 }
@@ -335,6 +447,9 @@ void program_free(struct program *p)
 	free(p->paths);
 	free(p->face.troubles);
 	free(p->face.unchanged);
+	free(p->hooks_path);
+	if (p->summed)
+		munmap(p->summed, p->slots * sizeof *p->summed);
 	free(p->face.counts);
 	err_free(p->problem);
 	free(p);

@@ -15,6 +15,7 @@
 /* The kernel gives memory from the upper end of the largest gap down: there it will do so next. */
 #define LARGE (UINT64_C(1) << 36)
 #define FROM_LARGE (UINT64_C(512) << 20)
+#define QUIET (UINT64_C(256) << 20)
 
 static bool reaches(uint64_t reach, uint64_t at, uint64_t size, uint64_t low, uint64_t high)
 {
@@ -72,8 +73,8 @@ static bool is_called(const struct maps *maps, size_t index, const char *name)
 	return index < maps->count && !strcmp(maps->items[index].path, name);
 }
 
-uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
-		   uint64_t low, uint64_t high, uint64_t size, uint64_t reach)
+static uint64_t find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
+		     uint64_t low, uint64_t high, uint64_t size, uint64_t reach)
 {
 	uint64_t best = 0;
 	for (size_t i = 0; i <= maps->count; i++) { /* the gap before mapping i */
@@ -95,4 +96,36 @@ uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size
 			best = at;
 	}
 	return best;
+}
+
+/* The kernel gives memory from the upper ends of gaps down, small ones first. So the place is as far below the end of its gap, and
+   that below the module, as can be reached. */
+static uint64_t find_quiet(const struct maps *maps, const struct room_taken *taken,
+			   size_t taken_count, uint64_t low, uint64_t high, uint64_t size,
+			   uint64_t reach)
+{
+	uint64_t best = 0, most = 0, lowest = high > reach ? high - reach + BESIDE : LOWEST;
+	for (size_t i = 0; i <= maps->count; i++) {
+		uint64_t start = i ? maps->items[i - 1].end : LOWEST;
+		uint64_t end = i < maps->count ? maps->items[i].start : start;
+		if (end > low || end - start < QUIET || end <= lowest ||
+		    is_called(maps, i, "[stack]"))
+			continue;
+		uint64_t at = from_below(start > lowest ? start : lowest, end, taken, taken_count,
+					 size);
+		if (!at || !reaches(reach, at, size, low, high) || end - at <= most)
+			continue;
+		most = end - at;
+		best = at;
+	}
+	return best;
+}
+
+uint64_t room_find(const struct maps *maps, const struct room_taken *taken, size_t taken_count,
+		   uint64_t low, uint64_t high, uint64_t size, uint64_t reach, enum room_use use)
+{
+	uint64_t at = use == ROOM_BUSY
+			      ? find_quiet(maps, taken, taken_count, low, high, size, reach)
+			      : 0;
+	return at ? at : find(maps, taken, taken_count, low, high, size, reach);
 }

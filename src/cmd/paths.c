@@ -31,7 +31,7 @@
 struct paths {
 	struct arg_list functions, modules;
 	uint64_t limit;
-	bool json;
+	bool json, contexts;
 	const char *output_path; /* NULL: the result is printed */
 	struct output output;
 	struct profile *profile;
@@ -61,6 +61,7 @@ static struct err *collect(struct paths *p)
 			e = err_new("out of memory");
 	for (size_t i = 0; i < p->counting.program_count && !e; i++)
 		e = copier_collect(p->copier, p->counting.programs[i], &p->result);
+	path_contexts_settle(&p->result.contexts);
 	if (!e)
 		path_result_join(&p->result);
 	return e;
@@ -236,7 +237,8 @@ static struct err *begin(struct paths *p)
 		e = parse_metrics(p);
 	if (!e)
 		e = copier_open(&(struct copier_options){.choice = p->choice,
-							 .metric_count = p->event_count},
+							 .metric_count = p->event_count,
+							 .contexts = p->contexts},
 				&p->copier);
 	p->counting.events = p->events;
 	p->counting.event_count = p->event_count;
@@ -340,6 +342,8 @@ int cmd_paths(int argc, char **argv)
 		 "sample this, too, and say what of it is on which path; may be given several times",
 		 ARG_LIST, &p.metrics},
 		{'F', "frequency", "HZ", "samples per second of CPU time (1000)", ARG_U64, &p.hz},
+		{0, "context", NULL, "count the paths of each calling context for itself", ARG_FLAG,
+		 &p.contexts},
 		{'o', "output", "FILE",
 		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
 		 ARG_STRING, &p.output_path},

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "counter/counter.h"
+#include "counter/contexts.h"
 #include "counter/cpu.h"
 #include "safe/syscall.h"
 
@@ -87,6 +88,7 @@ static bool ask(int fd, enum banks_kind kind, const char *trouble, struct banks_
 	struct banks_request request = {.magic = BANKS_MAGIC,
 					.kind = kind,
 					.atomics = cpu_has_atomics(),
+					.contexts = contexts_known(),
 					.thread_word = cpu_word()};
 	*file = -1;
 	if (trouble)
@@ -174,7 +176,8 @@ static bool is_sane(const struct banks_reply *reply)
 {
 	return reply->kind == BANKS_PLAN && reply->slots && reply->stride > BANKS_PAGE &&
 	       reply->slots_at >= sizeof(struct banks_header) &&
-	       (reply->size - reply->slots_at) / reply->stride >= reply->slots;
+	       (reply->size - reply->slots_at) / reply->stride >= reply->slots &&
+	       reply->arena < reply->stride;
 }
 
 /* Returns whether there is something to be counted. *memory: -1 if it did not come along. */

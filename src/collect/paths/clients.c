@@ -126,6 +126,7 @@ void client_made(struct counting_work *work, struct client *client)
 		.slots_at = p->slots_at,
 		.stride = p->stride,
 		.size = p->size,
+		.arena = p->arena,
 	};
 	if (p->problem)
 		program_note(work, client->program, "%s", err_text(p->problem));
@@ -175,6 +176,7 @@ static bool hello(struct counting_work *work, struct client *client,
 		return false;
 	client->program->face.thread_word = request->thread_word;
 	client->program->face.atomics = request->atomics;
+	client->program->face.can_contexts = request->contexts;
 	const char *why = refusal(work, client, request);
 	if (why) {
 		program_note(work, client->program, "%s", why);

@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "collect/target.h"
 
+struct counting_contexts;
 struct counting_work;
 struct err;
 struct recording_event;
@@ -51,6 +52,7 @@ struct counting_plan { /* all lists are malloc'ed */
 	struct counting_patch *patches;
 	size_t patch_count;
 	uint64_t words; /* of a bank */
+	bool contexts;  /* calling contexts are told apart */
 };
 
 struct counting_program { /* from an exec to the end of the last process that was forked from it */
@@ -60,6 +62,8 @@ struct counting_program { /* from an exec to the end of the last process that wa
 	bool atomics;
 	char name[32]; /* as the kernel has it */
 	uint64_t words;
+	bool can_contexts; /* calling contexts can be told apart on this CPU */
+	struct counting_contexts *contexts; /* those of all threads; NULL: there are none */
 	uint64_t
 		*counts; /* the sums of all banks, once they are known; NULL: nothing was counted */
 	void *made;      /* what the maker keeps about it */

@@ -18,9 +18,11 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "collect/paths/contexts.h"
 #include "collect/paths/work.h"
 #include "process/status.h"
 #include "safe/banks.h"
+#include "safe/contexts.h"
 
 #define SLOTS_MAX 32768u
 #define SLOTS_LEAST 16u
@@ -141,7 +143,9 @@ static uint64_t whole_pages(uint64_t bytes)
 static void lay_out(struct program *p, uint64_t slots)
 {
 	p->slots = (uint32_t)slots;
-	p->stride = BANKS_PAGE + whole_pages(p->plan.words * sizeof(uint64_t));
+	uint64_t bank = whole_pages(p->plan.words * sizeof(uint64_t));
+	p->arena = p->plan.contexts ? bank : 0;
+	p->stride = BANKS_PAGE + bank + (p->plan.contexts ? CONTEXTS_ARENA : 0);
 	p->slots_at = whole_pages(sizeof(struct banks_header) + slots * sizeof(struct banks_slot));
 	p->size = p->slots_at + slots * p->stride;
 }
@@ -270,6 +274,34 @@ static bool sum(struct program *p)
 	return room && p->face.counts;
 }
 
+/* An arena that was never used is not there. */
+static bool add_arena(struct program *p, uint64_t at)
+{
+	uint64_t used = 0;
+	if (lseek(p->memory, (off_t)at, SEEK_DATA) != (off_t)at ||
+	    pread(p->memory, &used, sizeof used,
+		  (off_t)(at + offsetof(struct context_arena, used))) != sizeof used)
+		return true;
+	used = used < CONTEXTS_ARENA ? used : CONTEXTS_ARENA;
+	void *arena = used ? mmap(NULL, used, PROT_READ, MAP_PRIVATE, p->memory, (off_t)at) : NULL;
+	if (!arena || arena == MAP_FAILED)
+		return !arena;
+	bool good = counting_contexts_add(p->face.contexts, arena, used, p->arena);
+	munmap(arena, used);
+	return good;
+}
+
+static bool read_contexts(struct program *p)
+{
+	bool good = true;
+	if (!p->arena)
+		return true;
+	p->face.contexts = counting_contexts_new();
+	for (uint32_t i = 0; i < p->slots && p->face.contexts && good; i++)
+		good = add_arena(p, p->slots_at + i * p->stride + BANKS_PAGE + p->arena);
+	return p->face.contexts && good;
+}
+
 static uint32_t read_header(const struct program *p, size_t offset)
 {
 	uint32_t word = 0;
@@ -294,7 +326,7 @@ static void read_program(struct counting_work *work, struct program *p)
 	struct counting *c = work->counting;
 	meter_read(work);
 	meter_end(work, p);
-	if (!sum(p))
+	if (!sum(p) || !read_contexts(p))
 		program_note(work, p, "no memory for what it counted");
 	p->face.forks = read_header(p, offsetof(struct banks_header, forks));
 	tell(work, p);
@@ -306,6 +338,8 @@ static void read_program(struct counting_work *work, struct program *p)
 	c->ended(c->context, &p->face);
 	free(p->face.counts);
 	p->face.counts = NULL;
+	counting_contexts_free(p->face.contexts);
+	p->face.contexts = NULL;
 }
 
 void programs_read(struct counting_work *work, bool end)
@@ -336,6 +370,7 @@ void program_free(struct program *p)
 	free(p->face.troubles);
 	free(p->face.unchanged);
 	free(p->face.counts);
+	counting_contexts_free(p->face.contexts);
 	err_free(p->problem);
 	free(p);
 }

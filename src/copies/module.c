@@ -122,6 +122,7 @@ static struct err *find_depths(const struct maker *m, struct path_item *item,
 	if (item->no_context)
 		return NULL;
 	input->depths = *out;
+	input->keeps_record = item->keeps_record;
 	input->counters += sizeof(struct context_head);
 	input->function = (uint32_t)(input->counters / 8);
 	input->slots = write_slots(input->live);
@@ -166,10 +167,26 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 		return NULL;
 	}
 	item->first_word = input.counters / 8;
-	m->out->words = item->first_word + 1 + item->sums.words + input.slots;
+	m->out->words = item->first_word + 1 + item->sums.words + input.slots +
+			(input.depths ? CONTEXTS_CACHE : 0);
 	*address = (*address + item->copy.size + COPY_ALIGNMENT - 1) &
 		   ~(uint64_t)(COPY_ALIGNMENT - 1);
 	return NULL;
+}
+
+/* If a register can be kept for the record of its context, and nothing else is different then, it is. */
+static struct err *make_sums(const struct maker *m, struct path_item *item,
+			     const struct live *live)
+{
+	struct use_cpu less;
+	if (m->in->contexts && write_can_keep(m->original.machine, live, &less)) {
+		struct err *e = sums_make(item->graph, live, &less, NULL, &item->sums);
+		item->keeps_record = !e && !item->sums.refused && !item->sums.pressed;
+		if (e || item->keeps_record)
+			return e;
+		sums_free(&item->sums);
+	}
+	return sums_make(item->graph, live, m->original.cpu, NULL, &item->sums);
 }
 
 static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *address)
@@ -180,7 +197,7 @@ static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *
 		return e;
 	item->reason = refusal_of(&m->original, item->graph, &item->copy, &live);
 	if (!item->reason)
-		e = sums_make(item->graph, &live, m->original.cpu, NULL, &item->sums);
+		e = make_sums(m, item, &live);
 	if (!e && !item->reason)
 		item->reason = item->sums.refused;
 	if (!e && !item->reason && m->out->words + item->sums.words > WORDS_MAX)

@@ -15,7 +15,7 @@
  * context, which is at the top of the thread's stack of contexts. Each entry of that is a function that goes on: where it is entered, it finds
  * its record and adds an entry, and where it leaves, it drops that. Behind each call, and where an exception comes in, it sees to
  * it that the last entry is its own: that has the SP with which it was entered. Whoever was called may have been left
- * without an end. A call by another copy says where in its own record it keeps the record of who is called: in r11. Who comes by another way
+ * without an end. A function that calls nobody keeps its record in a register, if there is one, and has no entry. A call by another copy says where in its own record it keeps the record of who is called: in r11. Who comes by another way
  * asks.
  *
  * x86-64: GS begins at the bank.
@@ -54,7 +54,11 @@ struct write_input {
 	   contexts, and how many slots its record has. */
 	const struct depth *depths;
 	uint32_t function, slots;
+	bool keeps_record; /* nobody is called, and a register is kept for the record: there is no entry */
 };
+
+/* What code may use of registers if the function can keep its record in one. False: it cannot. */
+bool write_can_keep(uint16_t elf_machine, const struct live *live, struct use_cpu *out);
 
 /* Why the calling contexts of a function cannot be told apart; NULL: they can. `depths`: of its instructions. */
 const char *write_contexts(const struct write_input *input, const struct depth *depths);

@@ -6,11 +6,13 @@
  */
 #include <Zydis/Zydis.h>
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "copies/writer.h"
 #include "image/image.h"
 #include "isa/insn.h"
+#include "safe/contexts.h"
 
 enum { RAX = 0, RCX = 2, RSP = 7, R11 = 11 }; /* numbers of DWARF */
 #define STACK_BEGIN (-24)
@@ -21,6 +23,8 @@ enum { RAX = 0, RCX = 2, RSP = 7, R11 = 11 }; /* numbers of DWARF */
 #define CONTEXT_ENTER (-40)
 #define CONTEXT_ENTER_DIRECT (-48)
 #define CONTEXT_CHECK (-56)
+#define HEAD(field) \
+	((int32_t)offsetof(struct context_head, field) - (int32_t)sizeof(struct context_head))
 #define RED_ZONE 128
 #define FP_HARDWARE 5
 #define SP_HARDWARE 4  /* numbers of registers in instructions */
@@ -90,6 +94,21 @@ static void end_short(struct writer *w, size_t from)
 	if (distance > 127)
 		w->refused = "its code cannot be written";
 	w->code.data[from - 1] = (char)distance;
+}
+
+/* The same, as far as need be. */
+static size_t put_far(struct writer *w)
+{
+	put_byte(w, 0xe9);
+	put_word(w, 0);
+	return w->code.size - 4;
+}
+
+static void end_far(struct writer *w, size_t from)
+{
+	int32_t distance = (int32_t)(w->code.size - (from + 4));
+	if (!w->code.failed)
+		memcpy(w->code.data + from, &distance, sizeof distance);
 }
 
 static void put_short_back(struct writer *w, unsigned opcode, size_t to)
@@ -327,8 +346,24 @@ static unsigned take_register(struct writer *w, const struct write_counter *c, b
 	return reg;
 }
 
+static void put_add_one(struct writer *w, const struct write_counter *c, unsigned record)
+{
+	if (!c->free) {
+		put_record_counter(w, 0xff, 0, record, c); /* incq */
+		return;
+	}
+	unsigned v = hardware_of(c->free);
+	put_record_counter(w, 0x8b, v, record, c);
+	put_memory(w, 0x8d, v, v, 1);
+	put_record_counter(w, 0x89, v, record, c);
+}
+
 static void put_record_count(struct writer *w, const struct write_counter *c)
 {
+	if (w->in->keeps_record) {
+		put_add_one(w, c, hardware(R11));
+		return;
+	}
 	bool kept;
 	unsigned t = take_register(w, c, &kept), v = c->free ? hardware_of(c->free) : t;
 	put_thread(w, 0x8b, t, CONTEXT_TOP);
@@ -341,13 +376,7 @@ static void put_record_count(struct writer *w, const struct write_counter *c)
 		put_thread(w, 0x83, 5, CONTEXT_TOP); /* subq */
 		put_byte(w, ENTRY);
 	}
-	if (!c->free) {
-		put_record_counter(w, 0xff, 0, t, c); /* incq */
-	} else {
-		put_record_counter(w, 0x8b, v, t, c);
-		put_memory(w, 0x8d, v, v, 1);
-		put_record_counter(w, 0x89, v, t, c);
-	}
+	put_add_one(w, c, t);
 	if (!kept)
 		return;
 	put_pop(w, t);
@@ -390,7 +419,8 @@ static void put_enter_ask(struct writer *w, int32_t word, bool counts_calls)
 	const struct write_input *in = w->in;
 	const int32_t told[] = {
 		(int32_t)in->function, (int32_t)(1 + in->sums->words),
-		(int32_t)(in->slots | (counts_calls ? UINT32_C(1) << 31 : 0))};
+		(int32_t)(in->slots | (counts_calls ? UINT32_C(1) << 31 : 0) |
+			  (in->keeps_record ? UINT32_C(1) << 30 : 0))};
 	put_ask(w, word, told, 3);
 }
 
@@ -405,32 +435,85 @@ static void put_new_entry(struct writer *w, unsigned s, unsigned u)
 	put_memory(w, 0x89, u, s, 0);
 }
 
+/* test reg, reg */
+static void put_test(struct writer *w, unsigned reg)
+{
+	put_rex(w, reg, 0, reg);
+	put_byte(w, 0x85);
+	put_byte(w, 0xc0 | (reg & 7) << 3 | (reg & 7));
+}
+
+/* u: what the function's cache has for who has called it, if that was by a way that tells nothing. r11 is used. Returns from
+   where code jumps that has found nothing: to `asks`. */
+static void put_look(struct writer *w, unsigned s, unsigned u, size_t asks[4])
+{
+	const struct write_input *in = w->in;
+	const unsigned v = hardware(R11);
+	int64_t cache = 8 * ((int64_t)in->function + 1 + (int64_t)in->sums->words + in->slots);
+	put_thread(w, 0x8b, s, CONTEXT_TOP);
+	put_memory(w, 0x39, SP_HARDWARE, s, 8); /* cmp %rsp,8(s) */
+	asks[0] = put_short(w, 0x76);		/* jbe */
+	put_memory(w, 0x8b, v, SP_HARDWARE, 0);
+	put_memory(w, 0x8b, u, s, 0);
+	put_rex(w, v, 0, u); /* add */
+	put_byte(w, 0x01);
+	put_byte(w, 0xc0 | (v & 7) << 3 | (u & 7));
+	put_rex(w, 0, 0, u); /* and */
+	put_byte(w, 0x81);
+	put_byte(w, 0xe0 | (u & 7));
+	put_word(w, 8 * (CONTEXTS_CACHE - 1));
+	put_byte(w, 0x65);
+	put_memory(w, 0x8b, u, u, (int32_t)cache);
+	put_test(w, u);
+	asks[1] = put_short(w, 0x74);
+	put_memory(w, 0x39, v, u, HEAD(from));
+	asks[2] = put_short(w, 0x75);
+	put_memory(w, 0x8b, v, s, 0);
+	put_memory(w, 0x39, v, u, HEAD(parent));
+	asks[3] = put_short(w, 0x75);
+	put_memory(w, 0x8b, u, u, HEAD(record));
+}
+
+/* The function has its record, in u. */
+static void put_entered(struct writer *w, const struct write_enter *e, unsigned s, unsigned u)
+{
+	if (!w->in->keeps_record)
+		put_new_entry(w, s, u);
+	else
+		put_memory(w, 0x8d, hardware(R11), u, 0);
+	if (e->counts_calls)
+		put_memory(w, 0xff, 0, u, 0); /* incq */
+}
+
 static void put_enter(struct writer *w, const struct write_enter *e)
 {
 	uint32_t free = e->free & ~(1u << RSP | 1u << R11);
-	put_enter_ask(w, CONTEXT_ENTER, e->counts_calls);
+	size_t asks[4];
 	w->out->direct = 0;
-	if (!(e->free >> R11 & 1) || __builtin_popcount(free) < 2)
+	if (!(e->free >> R11 & 1) || __builtin_popcount(free) < 2) {
+		put_enter_ask(w, CONTEXT_ENTER, e->counts_calls);
 		return;
-	size_t asked = put_short(w, 0xeb);
+	}
+	unsigned s = hardware_of(free), u = hardware_of(free & (free - 1));
+	put_look(w, s, u, asks);
+	size_t found = put_far(w);
+	for (unsigned i = 0; i < 4; i++)
+		end_short(w, asks[i]);
+	put_enter_ask(w, CONTEXT_ENTER, e->counts_calls);
+	size_t asked = put_far(w);
 	w->out->direct = (uint32_t)w->code.size;
-	unsigned s = hardware_of(free);
-	unsigned u = hardware_of(free & (free - 1));
 	put_thread(w, 0x8b, s, CONTEXT_TOP);
 	put_memory(w, 0x8b, u, s, 0);
 	put_base_indexed(w, 0x8b, u, u, 0, hardware(R11), 0);
-	put_rex(w, u, 0, u); /* test */
-	put_byte(w, 0x85);
-	put_byte(w, 0xc0 | (u & 7) << 3 | (u & 7));
+	put_test(w, u);
 	size_t known = put_short(w, 0x75);
 	put_enter_ask(w, CONTEXT_ENTER_DIRECT, e->counts_calls);
-	size_t told = put_short(w, 0xeb);
+	size_t told = put_far(w);
 	end_short(w, known);
-	put_new_entry(w, s, u);
-	if (e->counts_calls)
-		put_memory(w, 0xff, 0, u, 0); /* incq */
-	end_short(w, told);
-	end_short(w, asked);
+	end_far(w, found);
+	put_entered(w, e, s, u);
+	end_far(w, told);
+	end_far(w, asked);
 }
 
 static void put_check(struct writer *w, uint32_t free, bool by_fp, int32_t distance)

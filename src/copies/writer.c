@@ -133,10 +133,10 @@ static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add
 				  .in_record = in->depths,
 				  .leaves = leaves};
 	if (in->depths)
-		c.spare = sums_free_registers(in->graph, in->live, w->cpu->use, in->sums, block,
+		c.spare = sums_free_registers(in->graph, in->live, &w->use, in->sums, block,
 					      edge);
 	add_place(w, COPY_WHOLE, place_register(c.sum), b->varies ? add : b->value + add);
-	if (!sums_counting_registers(in->graph, in->live, w->cpu->use, in->sums, block, edge,
+	if (!sums_counting_registers(in->graph, in->live, &w->use, in->sums, block, edge,
 				     &c.free))
 		w->refused = "its code cannot be written";
 	w->cpu->put_count(w, &c);
@@ -343,7 +343,7 @@ static void put_landing_check(struct writer *w, uint32_t block)
 	const struct live *l = w->in->live;
 	if (w->in->depths)
 		put_check(w, l->first[block],
-			  w->cpu->use->all & ~live_at_landing(l, w->cpu->use, block));
+			  w->use.all & ~live_at_landing(l, &w->use, block));
 }
 
 /* The way of an exception from a call. */
@@ -355,7 +355,7 @@ static void put_landing_edge(struct writer *w, uint32_t edge)
 				*to = &w->in->sums->blocks[g->to];
 	struct write_counter c = {.at = counter(w, from->varies ? e->add : from->value + e->add),
 				  .sum = from->varies ? to->landing_sum : SUMS_NONE,
-				  .free = w->cpu->use->to_count ? to->landing_free : 0,
+				  .free = w->use.to_count ? to->landing_free : 0,
 				  .in_record = w->in->depths,
 				  .spare = to->landing_free};
 	add_landing(w, g->from, g->to);
@@ -441,7 +441,7 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 	if (b->varies && insn == b->restore)
 		add_place(w, block, COPY_SUM_AWAY, 0);
 	if (w->in->depths && is_call(i) && !(last && w->in->graph->blocks[block].ends == GRAPH_STOPS))
-		put_check(w, insn, w->cpu->use->all & ~live_behind(l, block, insn));
+		put_check(w, insn, w->use.all & ~live_behind(l, block, insn));
 	if (b->varies && insn == b->restore) {
 		w->cpu->put_restore(w, b);
 		add_place(w, block, b->out, 0);
@@ -452,7 +452,7 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 static void put_entry(struct writer *w)
 {
 	const struct write_enter enter = {
-		.free = w->cpu->use->all & ~live_at_block(w->in->live, w->in->graph->entry),
+		.free = w->use.all & ~live_at_block(w->in->live, w->in->graph->entry),
 		.counts_calls = w->in->sums->counts_calls};
 	if (w->in->depths) {
 		w->cpu->put_enter(w, &enter);
@@ -692,13 +692,16 @@ struct err *write_copy(const struct write_input *input, struct copy *out, struct
 		       const char **refused)
 {
 	const struct write_cpu *cpu = cpu_for(image_machine(input->image));
-	struct writer w = {.in = input, .cpu = cpu, .out = out};
+	struct writer w = {.in = input, .cpu = cpu, .out = out, .use = *cpu->use};
+	if (input->keeps_record)
+		w.use.all &= ~(1u << cpu->slot_register);
 	size_t before = tables->size;
 	write_all(&w, tables);
 	if (w.too_far && !w.failed && !w.refused) {
 		tables->size = before;
 		copy_free(out);
-		w = (struct writer){.in = input, .cpu = cpu, .out = out, .far = true};
+		w = (struct writer){
+			.in = input, .cpu = cpu, .out = out, .use = w.use, .far = true};
 		write_all(&w, tables);
 	}
 	*refused = w.refused;
@@ -717,6 +720,20 @@ uint32_t write_slots(const struct live *live)
 	for (size_t i = 0; i < live->insn_count; i++)
 		count += live->insns[i].kind == INSN_CALL;
 	return count;
+}
+
+bool write_can_keep(uint16_t elf_machine, const struct live *live, struct use_cpu *out)
+{
+	const struct write_cpu *cpu = cpu_for(elf_machine);
+	uint32_t reg = cpu->slot_register == SUMS_NONE ? 0 : 1u << cpu->slot_register;
+	for (size_t i = 0; i < live->insn_count; i++) {
+		const struct live_insn *k = &live->insns[i];
+		if (is_call(k) || (k->live | k->use.reads | k->use.writes) & reg)
+			return false;
+	}
+	*out = *cpu->use;
+	out->all &= ~reg;
+	return reg;
 }
 
 static bool is_known_depth(const struct depth *d)

@@ -33,6 +33,7 @@ struct write_cpu;
 struct writer {
 	const struct write_input *in;
 	const struct write_cpu *cpu;
+	struct use_cpu use; /* that of the CPU, but for the register of the record */
 	struct copy *out;
 	struct buf code;
 	size_t step_room, landing_room, call_room, place_room;

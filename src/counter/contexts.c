@@ -16,11 +16,16 @@
 
 #define MASK_BYTES 8
 
+/* What the number of slots is told with. */
+#define COUNTS_CALLS (UINT32_C(1) << 31) /* the call is to be counted */
+#define KEEPS_RECORD (UINT32_C(1) << 30) /* the record goes to r11: nobody is called, so there is no entry */
+#define SLOTS (KEEPS_RECORD - 1)
+
 enum context_call { CONTEXT_ENTER, CONTEXT_ENTER_DIRECT, CONTEXT_CHECK };
 
 /* What the stub has put on the stack: contexts_x86_64.S. */
 struct context_frame {
-	uint64_t kind, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rax, flags;
+	uint64_t kind, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rax;
 	uint64_t returns; /* to the code of the copy */
 };
 
@@ -33,7 +38,7 @@ struct __attribute__((packed)) context_told {
 void context_enter(void);
 void context_enter_direct(void);
 void context_check(void);
-void context_slow(const struct context_frame *frame);
+void context_slow(struct context_frame *frame);
 
 static uint64_t get_word(unsigned word)
 {
@@ -70,14 +75,14 @@ static uint64_t *bucket_of(struct context_arena *a, uint64_t parent, uint64_t fr
 	return &a->buckets[hash >> 49]; /* CONTEXTS_BUCKETS of them */
 }
 
-/* The record of a function that is called so; 0: there is none yet. */
+/* The record or link of a function that is called so; 0: there is none yet. */
 static uint64_t find(struct context_arena *a, uint64_t parent, uint64_t from, uint32_t function)
 {
 	uint64_t at = *(volatile uint64_t *)bucket_of(a, parent, from, function);
 	while (at) {
 		const struct context_head *h = head_of(at);
 		if (h->parent == parent && h->from == from && h->function == function)
-			return h->record;
+			return at;
 		at = h->next;
 	}
 	return 0;
@@ -109,12 +114,12 @@ static uint64_t take(struct context_arena *a, uint64_t bytes)
 {
 	uint64_t at = a->used;
 	bytes = (bytes + 15) & ~(uint64_t)15;
-	if (at + bytes > CONTEXTS_ARENA - CONTEXTS_TAIL)
+	if (at + bytes > CONTEXTS_ARENA)
 		return 0;
 	return (uint64_t)a + at;
 }
 
-/* Returns the record for the counters. `bytes`: behind the head; 0: of none, it is in the bank always. */
+/* Returns the record or link; 0: there is no room. `bytes`: behind the head; 0: of none, it is in the bank always. */
 static uint64_t add(struct context_arena *a, const struct context_head *wanted, uint64_t bytes)
 {
 	uint64_t above = find_above(wanted->parent, wanted->function);
@@ -124,7 +129,7 @@ static uint64_t add(struct context_arena *a, const struct context_head *wanted, 
 	struct context_head *h = (struct context_head *)take(a, size);
 	if (!h) {
 		a->full++;
-		return in_bank;
+		return 0;
 	}
 	uint64_t own = (uint64_t)(h + 1);
 	*(volatile struct context_head *)h = *wanted;
@@ -133,7 +138,7 @@ static uint64_t add(struct context_arena *a, const struct context_head *wanted, 
 	h->next = *bucket;
 	__atomic_store_n(&a->used, a->used + h->size, __ATOMIC_RELEASE);
 	__atomic_store_n(bucket, own, __ATOMIC_RELEASE);
-	return h->record;
+	return own;
 }
 
 static uint64_t find_or_add(struct context_arena *a, const struct context_head *wanted,
@@ -145,7 +150,7 @@ static uint64_t find_or_add(struct context_arena *a, const struct context_head *
 		return record;
 	if (a->full && !take(a, sizeof *wanted + bytes)) {
 		a->full++;
-		return bank_record(get_word(CONTEXTS_BANK), wanted->function);
+		return 0;
 	}
 	SAFE_SYSCALL(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, MASK_BYTES);
 	record = find(a, wanted->parent, wanted->from, wanted->function);
@@ -178,7 +183,7 @@ static int32_t told(const struct context_frame *f, unsigned index)
 	return ((const struct context_told *)f->returns)[index].value;
 }
 
-static void enter(const struct context_frame *f)
+static void enter(struct context_frame *f)
 {
 	const uint32_t function = (uint32_t)told(f, 0);
 	const int32_t slots = told(f, 2);
@@ -189,12 +194,19 @@ static void enter(const struct context_frame *f)
 	const struct context_head wanted = {.parent = last->record,
 					    .from = *(const uint64_t *)sp,
 					    .function = function};
-	uint64_t bytes = words > CONTEXTS_WORDS_MAX ? 0 : 8 * (words + ((uint32_t)slots & 0xffffff));
-	uint64_t record = find_or_add(arena_here(), &wanted, bytes);
+	uint64_t bytes = words > CONTEXTS_WORDS_MAX ? 0 : 8 * (words + ((uint32_t)slots & SLOTS));
+	uint64_t found = find_or_add(arena_here(), &wanted, bytes), bank = get_word(CONTEXTS_BANK);
+	uint64_t record = found ? head_of(found)->record : bank_record(bank, function);
+	uint64_t cache = bank + 8 * (function + words + ((uint32_t)slots & SLOTS));
+	if (found)
+		*(volatile uint64_t *)(cache + CONTEXTS_PLACE(wanted.parent, wanted.from)) = found;
 	if (f->kind == CONTEXT_ENTER_DIRECT)
 		*(volatile uint64_t *)(last->record + f->r11) = record;
-	push(last, record, sp);
-	if (slots < 0)
+	if ((uint32_t)slots & KEEPS_RECORD)
+		f->r11 = record;
+	else
+		push(last, record, sp);
+	if ((uint32_t)slots & COUNTS_CALLS)
 		++*(volatile uint64_t *)record;
 }
 
@@ -218,7 +230,7 @@ static void check(const struct context_frame *f)
 	push(last, bank_record(get_word(CONTEXTS_BANK), function), own);
 }
 
-void context_slow(const struct context_frame *f)
+void context_slow(struct context_frame *f)
 {
 	if (f->kind == CONTEXT_CHECK)
 		check(f);
@@ -279,7 +291,9 @@ static uint64_t translate(uint64_t record, uint64_t from_bank, uint64_t bank_byt
 	struct context_head wanted = {.from = h->from, .function = h->function};
 	wanted.parent = translate(h->parent, from_bank, bank_bytes, bank, a);
 	uint64_t found = find(a, wanted.parent, wanted.from, wanted.function);
-	return found ? found : add(a, &wanted, h->size - sizeof *h);
+	if (!found)
+		found = add(a, &wanted, h->size - sizeof *h);
+	return found ? head_of(found)->record : bank_record(bank, h->function);
 }
 
 void contexts_move(uint64_t from_bank, uint64_t to_bank, uint64_t to_arena, uint64_t bank_bytes)

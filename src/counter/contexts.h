@@ -9,7 +9,7 @@
  *    %gs:-56   whom it calls where it has found that the last entry is not its own: somebody who was called was left, or
  *              the thread is on another stack
  *
- * These three may be called anywhere that nothing is in the red zone. They change no register, nor flags. They are told more
+ * These three may be called anywhere that nothing is in the red zone. They change no register but the one that they are asked for, and flags. They are told more
  * by the instructions behind the call.
  */
 #include <stdbool.h>

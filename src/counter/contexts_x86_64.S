@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the code of copies calls: contexts.h says when. All registers and flags are as they were. The stack may be of any
+/* What the code of copies calls: contexts.h says when. All registers are as they were, or the frame
+   says; flags are not. The stack may be of any
    alignment. */
 	.macro SAVE reg
 	pushq %\reg
@@ -18,8 +19,6 @@
 \name:
 	.cfi_startproc
 	endbr64
-	pushfq
-	.cfi_adjust_cfa_offset 8
 	SAVE rax
 	SAVE rcx
 	SAVE rdx
@@ -52,8 +51,6 @@
 	GIVE_BACK rdx
 	GIVE_BACK rcx
 	GIVE_BACK rax
-	popfq
-	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
 	.size \name, . - \name

@@ -10,6 +10,8 @@
  *    head | counters: of calls, then of paths | slots
  *         ^ the address of the record
  *
+ * In a bank, there is a cache behind: records and links of the function that were found last, by CONTEXTS_PLACE.
+ *
  * A thread's records are in its arena, behind its bank. A function that calls itself, by others or not, has the record that
  * it has in the contexts above: there is a link then, a head without counters. What has no room, or has lost its context, is
  * counted in the bank, which has a record for each function, too: one without a caller.
@@ -22,8 +24,6 @@
 #define CONTEXTS_MAGIC 0x31787463u /* "ctx1" */
 #define CONTEXTS_BUCKETS 32768u
 #define CONTEXTS_ARENA (64ull << 20)
-/* Behind the last record: code looks for a slot before it knows that there is one. */
-#define CONTEXTS_TAIL (1ull << 20)
 #define CONTEXTS_WORDS_MAX (1u << 14) /* functions with more counters are counted in the bank */
 
 struct context_head {
@@ -36,6 +36,9 @@ struct context_head {
 	uint64_t reserved;
 };
 #define CONTEXTS_ROOT UINT32_MAX
+#define CONTEXTS_CACHE 32u /* words */
+/* Where in a cache who is called so may be: bytes. */
+#define CONTEXTS_PLACE(parent, from) (((parent) + (from)) & (8 * (CONTEXTS_CACHE - 1)))
 /* Words before the first counter of a function in a bank: its head. */
 #define CONTEXTS_HEAD_WORDS (sizeof(struct context_head) / sizeof(uint64_t))
 

@@ -443,16 +443,49 @@ static void put_test(struct writer *w, unsigned reg)
 	put_byte(w, 0xc0 | (reg & 7) << 3 | (reg & 7));
 }
 
-/* u: what the function's cache has for who has called it, if that was by a way that tells nothing. r11 is used. Returns from
-   where code jumps that has found nothing: to `asks`. */
-static void put_look(struct writer *w, unsigned s, unsigned u, size_t asks[4])
+struct scratch { /* registers for code at the entry: of these, some are kept in the red zone, which is nobody's yet */
+	unsigned s, u, v;
+	unsigned kept[3];
+	unsigned kept_count;
+};
+
+static unsigned take_scratch(struct scratch *x, uint32_t *free, uint32_t *others)
+{
+	uint32_t *from = *free ? free : others;
+	unsigned reg = hardware_of(*from);
+	if (from == others)
+		x->kept[x->kept_count++] = reg;
+	*from &= *from - 1;
+	return reg;
+}
+
+static struct scratch find_scratch(uint32_t free)
+{
+	const uint32_t never = 1u << RSP | 1u << R11;
+	uint32_t left = free & ~never, others = 0xffff & ~free & ~never;
+	struct scratch x = {0};
+	x.s = take_scratch(&x, &left, &others);
+	x.u = take_scratch(&x, &left, &others);
+	x.v = free >> R11 & 1 ? hardware(R11) : take_scratch(&x, &left, &others);
+	return x;
+}
+
+static void put_kept(struct writer *w, const struct scratch *x, bool back)
+{
+	for (unsigned i = 0; i < x->kept_count; i++)
+		put_memory(w, back ? 0x8b : 0x89, x->kept[i], SP_HARDWARE, -8 * (int32_t)(i + 2));
+}
+
+/* u: what the function's cache has for who has called it, if that was by a way that tells nothing. Returns from where code
+   jumps that has found nothing: to `asks`. */
+static void put_look(struct writer *w, const struct scratch *x, size_t asks[4])
 {
 	const struct write_input *in = w->in;
-	const unsigned v = hardware(R11);
+	const unsigned s = x->s, u = x->u, v = x->v;
 	int64_t cache = 8 * ((int64_t)in->function + 1 + (int64_t)in->sums->words + in->slots);
 	put_thread(w, 0x8b, s, CONTEXT_TOP);
 	put_memory(w, 0x39, SP_HARDWARE, s, 8); /* cmp %rsp,8(s) */
-	asks[0] = put_short(w, 0x76);		/* jbe */
+	asks[0] = put_short(w, 0x76);           /* jbe */
 	put_memory(w, 0x8b, v, SP_HARDWARE, 0);
 	put_memory(w, 0x8b, u, s, 0);
 	put_rex(w, v, 0, u); /* add */
@@ -475,43 +508,42 @@ static void put_look(struct writer *w, unsigned s, unsigned u, size_t asks[4])
 }
 
 /* The function has its record, in u. */
-static void put_entered(struct writer *w, const struct write_enter *e, unsigned s, unsigned u)
+static void put_entered(struct writer *w, const struct write_enter *e, const struct scratch *x)
 {
 	if (!w->in->keeps_record)
-		put_new_entry(w, s, u);
+		put_new_entry(w, x->s, x->u);
 	else
-		put_memory(w, 0x8d, hardware(R11), u, 0);
+		put_memory(w, 0x8d, hardware(R11), x->u, 0);
 	if (e->counts_calls)
-		put_memory(w, 0xff, 0, u, 0); /* incq */
+		put_memory(w, 0xff, 0, x->u, 0); /* incq */
+	put_kept(w, x, true);
 }
 
 static void put_enter(struct writer *w, const struct write_enter *e)
 {
-	uint32_t free = e->free & ~(1u << RSP | 1u << R11);
+	struct scratch x = find_scratch(e->free);
 	size_t asks[4];
-	w->out->direct = 0;
-	if (!(e->free >> R11 & 1) || __builtin_popcount(free) < 2) {
-		put_enter_ask(w, CONTEXT_ENTER, e->counts_calls);
-		return;
-	}
-	unsigned s = hardware_of(free), u = hardware_of(free & (free - 1));
-	put_look(w, s, u, asks);
+	put_kept(w, &x, false);
+	put_look(w, &x, asks);
 	size_t found = put_far(w);
 	for (unsigned i = 0; i < 4; i++)
 		end_short(w, asks[i]);
+	put_kept(w, &x, true);
 	put_enter_ask(w, CONTEXT_ENTER, e->counts_calls);
 	size_t asked = put_far(w);
 	w->out->direct = (uint32_t)w->code.size;
-	put_thread(w, 0x8b, s, CONTEXT_TOP);
-	put_memory(w, 0x8b, u, s, 0);
-	put_base_indexed(w, 0x8b, u, u, 0, hardware(R11), 0);
-	put_test(w, u);
+	put_kept(w, &x, false);
+	put_thread(w, 0x8b, x.s, CONTEXT_TOP);
+	put_memory(w, 0x8b, x.u, x.s, 0);
+	put_base_indexed(w, 0x8b, x.u, x.u, 0, hardware(R11), 0);
+	put_test(w, x.u);
 	size_t known = put_short(w, 0x75);
+	put_kept(w, &x, true);
 	put_enter_ask(w, CONTEXT_ENTER_DIRECT, e->counts_calls);
 	size_t told = put_far(w);
 	end_short(w, known);
 	end_far(w, found);
-	put_entered(w, e, s, u);
+	put_entered(w, e, &x);
 	end_far(w, told);
 	end_far(w, asked);
 }

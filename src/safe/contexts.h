@@ -36,7 +36,7 @@ struct context_head {
 	uint64_t reserved;
 };
 #define CONTEXTS_ROOT UINT32_MAX
-#define CONTEXTS_CACHE 32u /* words */
+#define CONTEXTS_CACHE 128u /* words */
 /* Where in a cache who is called so may be: bytes. */
 #define CONTEXTS_PLACE(parent, from) (((parent) + (from)) & (8 * (CONTEXTS_CACHE - 1)))
 /* Words before the first counter of a function in a bank: its head. */

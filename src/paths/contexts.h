@@ -16,6 +16,7 @@
 struct path_caller { /* a function, also if it is no more in the result */
 	char *name, *module;
 	uint64_t address;
+	uint32_t first, last; /* of its contexts with counts, once they are settled; 0: there are none */
 };
 
 struct path_taken {
@@ -29,6 +30,7 @@ struct path_context {
 	uint64_t entries, unknown; /* as in struct path_function */
 	struct path_taken *taken;  /* ascending, once they are settled */
 	size_t taken_count, taken_room;
+	uint32_t next; /* of the same function, that has counts; 0: none */
 };
 
 struct path_contexts { /* empty: contexts were not told apart */
@@ -36,8 +38,9 @@ struct path_contexts { /* empty: contexts were not told apart */
 	size_t place_count, place_room;
 	struct path_context *items;
 	size_t count, room;
-	uint32_t *index; /* of items: a table by hash; 0: empty */
-	size_t index_size;
+	/* Tables by hash; 0: empty. Of functions, with their index and 1 more. */
+	uint32_t *index, *place_index;
+	size_t index_size, place_index_size;
 };
 
 /* Each returns PATH_NO_CONTEXT, or false, if there is no memory. */
@@ -55,6 +58,6 @@ void path_contexts_free(struct path_contexts *contexts);
 
 /* How often a path was taken in a context; settled ones. */
 uint64_t path_context_count(const struct path_context *context, uint64_t path);
-/* The next context from index `from` on that something was counted in of the function at this address; PATH_NO_CONTEXT: none. */
-uint32_t path_contexts_next(const struct path_contexts *contexts, const char *module,
-			    uint64_t address, uint32_t from);
+/* The contexts of a function that something was counted in, settled ones: the first; `next` leads to the others. 0: none. */
+uint32_t path_contexts_of(const struct path_contexts *contexts, const char *module,
+			  uint64_t address);

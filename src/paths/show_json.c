@@ -100,75 +100,6 @@ static void put_sampled(const struct ranking *ranking, const struct path_result 
 		path_heat_name(ranking_heat(ranking, p->sampled.value, ranked_path_cost(p))));
 }
 
-/* Of each context, its number and how often the path was taken in it. */
-static void put_path_contexts(const struct path_result *result, const struct path_function *f,
-			      uint64_t path, struct json *j)
-{
-	const struct path_contexts *c = &result->contexts;
-	if (!c->count)
-		return;
-	json_key(j, "contexts");
-	json_begin_array(j);
-	for (uint32_t i = path_contexts_next(c, f->module, f->address, 0); i != PATH_NO_CONTEXT;
-	     i = path_contexts_next(c, f->module, f->address, i + 1)) {
-		uint64_t count = path_context_count(&c->items[i], path);
-		if (!count)
-			continue;
-		json_begin_array(j);
-		json_u64(j, i);
-		json_u64(j, count);
-		json_end_array(j);
-	}
-	json_end_array(j);
-}
-
-static void put_caller(const struct path_caller *place, uint64_t site, struct json *j)
-{
-	char *name = ranking_name(place->name, place->address);
-	json_begin_object(j);
-	json_put_string(j, "name", name);
-	json_put_string(j, "module", place->module);
-	json_key(j, "address");
-	json_address(j, place->address);
-	json_key(j, "site");
-	if (site)
-		json_address(j, site);
-	else
-		json_null(j);
-	json_end_object(j);
-	free(name);
-}
-
-static void put_contexts(const struct path_result *result, const struct path_function *f,
-			 struct json *j)
-{
-	const struct path_contexts *c = &result->contexts;
-	if (!c->count)
-		return;
-	json_key(j, "contexts");
-	if (f->no_context) {
-		json_null(j);
-		return;
-	}
-	json_begin_array(j);
-	for (uint32_t i = path_contexts_next(c, f->module, f->address, 0); i != PATH_NO_CONTEXT;
-	     i = path_contexts_next(c, f->module, f->address, i + 1)) {
-		uint32_t k = i;
-		json_begin_object(j);
-		json_put_u64(j, "id", i);
-		json_put_u64(j, "entries", c->items[i].entries);
-		json_put_u64(j, "unknown", c->items[i].unknown);
-		json_key(j, "callers");
-		json_begin_array(j);
-		for (; c->items[k].parent >= PATH_CONTEXTS_FIRST; k = c->items[k].parent)
-			put_caller(&c->places[c->items[c->items[k].parent].place], c->items[k].site, j);
-		json_end_array(j);
-		json_put_bool(j, "known", c->items[k].parent == PATH_OUTSIDE);
-		json_end_object(j);
-	}
-	json_end_array(j);
-}
-
 static void put_path(const struct ranking *ranking, const struct path_result *result,
 		     const struct ranked_function *r, const struct ranked_path *p,
 		     const struct numbering_path *path, struct json *j)
@@ -179,7 +110,7 @@ static void put_path(const struct ranking *ranking, const struct path_result *re
 	json_put_u64(j, "instructions", p->length);
 	put_sampled(ranking, result, r, p, j);
 	show_way_json(r, path, j);
-	put_path_contexts(result, r->function, p->number, j);
+	show_path_contexts_json(result, r->function, p->number, j);
 	json_end_object(j);
 }
 
@@ -259,7 +190,7 @@ static struct err *put_function(const struct ranking *ranking, const struct path
 		if (result->metric_count)
 			put_metrics(result, f, j);
 		put_edges(r, j);
-		put_contexts(result, f, j);
+		show_contexts_json(result, f, j);
 		e = put_paths(ranking, result, r, limit, j);
 	}
 	json_end_object(j);

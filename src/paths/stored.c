@@ -335,6 +335,16 @@ static const char *name_at(const struct profile *p, uint32_t module, uint64_t ad
 	return here ? p->counted[i].name : "";
 }
 
+/* Those that were called, but in no context. */
+static void find_without(struct path_result *r)
+{
+	for (size_t i = 0; i < r->count && r->contexts.count; i++) {
+		struct path_function *f = &r->functions[i];
+		f->no_context = f->state == PATH_EXACT && f->entries &&
+				!path_contexts_of(&r->contexts, f->module, f->address);
+	}
+}
+
 /* `to`: by index, what becomes of it. */
 static bool restore_context(const struct profile *p, const struct profile_context *x, uint32_t *to,
 			    size_t index, struct path_contexts *out)
@@ -364,6 +374,7 @@ static struct err *restore_contexts(const struct profile *p, struct path_result 
 		good = restore_context(p, &p->contexts[i], to, i, &out->contexts);
 	free(to);
 	path_contexts_settle(&out->contexts);
+	find_without(out);
 	return good ? NULL : err_new("out of memory");
 }
 

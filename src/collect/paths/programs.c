@@ -316,6 +316,15 @@ static void tell(struct counting_work *work, const struct program *p)
 			     "%" PRIu32 " threads or processes were not counted: there were too "
 			     "many at once",
 			     left_out);
+	if (p->face.contexts && p->face.contexts->full)
+		program_note(work, p,
+			     "there was no room for more calling contexts: what came in others is "
+			     "counted without");
+	if (p->face.contexts && p->face.contexts->lost)
+		program_note(work, p,
+			     "%" PRIu64 " times a function did not find its calling context "
+			     "again, as where a thread changes its stack",
+			     p->face.contexts->lost);
 	if (p->face.runs_on)
 		program_note(work, p,
 			     "it, or its children, still run: counted until the command ended");

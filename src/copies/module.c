@@ -118,7 +118,7 @@ static struct err *find_depths(const struct maker *m, struct path_item *item,
 	if (!*out)
 		return err_new("out of memory");
 	item->no_context = item->sums.words >= CONTEXTS_WORDS_MAX ? "it has too many paths"
-								   : write_contexts(input, *out);
+								  : write_contexts(input, *out);
 	if (item->no_context)
 		return NULL;
 	input->depths = *out;
@@ -175,8 +175,7 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 }
 
 /* If a register can be kept for the record of its context, and nothing else is different then, it is. */
-static struct err *make_sums(const struct maker *m, struct path_item *item,
-			     const struct live *live)
+static struct err *make_sums(const struct maker *m, struct path_item *item, const struct live *live)
 {
 	struct use_cpu less;
 	if (m->in->contexts && write_can_keep(m->original.machine, live, &less)) {

@@ -27,7 +27,8 @@ struct path_item { /* a function that was chosen */
 	struct copy copy;
 	uint64_t first_word; /* of its counters: of calls, then of paths */
 	bool keeps_record;
-	const char *no_context; /* why its calling contexts are not told apart; NULL: they are, if they are wanted */
+	const char *
+		no_context; /* why its calling contexts are not told apart; NULL: they are, if they are wanted */
 	/* What is to be written into the function. */
 	uint64_t jump_at;
 	uint8_t jump_size, original[WRITE_JUMP_MAX], jump[WRITE_JUMP_MAX];

@@ -17,8 +17,8 @@
 enum { RAX = 0, RCX = 2, RSP = 7, R11 = 11 }; /* numbers of DWARF */
 #define STACK_BEGIN (-24)
 #define STACK_LIMIT (-16)
-#define STACK_END (-8) /* %gs: */
-#define ENTRY 16       /* bytes of the path stack */
+#define STACK_END (-8)    /* %gs: */
+#define ENTRY 16          /* bytes of the path stack */
 #define CONTEXT_TOP (-32) /* counter/contexts.h */
 #define CONTEXT_ENTER (-40)
 #define CONTEXT_ENTER_DIRECT (-48)
@@ -27,7 +27,7 @@ enum { RAX = 0, RCX = 2, RSP = 7, R11 = 11 }; /* numbers of DWARF */
 	((int32_t)offsetof(struct context_head, field) - (int32_t)sizeof(struct context_head))
 #define RED_ZONE 128
 #define FP_HARDWARE 5
-#define SP_HARDWARE 4  /* numbers of registers in instructions */
+#define SP_HARDWARE 4 /* numbers of registers in instructions */
 #define JUMP 5
 #define ENDBR "\xf3\x0f\x1e\xfa"
 
@@ -417,10 +417,9 @@ static void put_ask(struct writer *w, int32_t word, const int32_t *told, size_t 
 static void put_enter_ask(struct writer *w, int32_t word, bool counts_calls)
 {
 	const struct write_input *in = w->in;
-	const int32_t told[] = {
-		(int32_t)in->function, (int32_t)(1 + in->sums->words),
-		(int32_t)(in->slots | (counts_calls ? UINT32_C(1) << 31 : 0) |
-			  (in->keeps_record ? UINT32_C(1) << 30 : 0))};
+	const int32_t told[] = {(int32_t)in->function, (int32_t)(1 + in->sums->words),
+				(int32_t)(in->slots | (counts_calls ? UINT32_C(1) << 31 : 0) |
+					  (in->keeps_record ? UINT32_C(1) << 30 : 0))};
 	put_ask(w, word, told, 3);
 }
 

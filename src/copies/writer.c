@@ -34,8 +34,7 @@ void writer_add_call(struct writer *w, uint64_t target)
 		w->failed = true;
 		return;
 	}
-	c->calls[c->call_count++] =
-		(struct copy_call){(uint32_t)w->code.size, target, w->direct};
+	c->calls[c->call_count++] = (struct copy_call){(uint32_t)w->code.size, target, w->direct};
 }
 
 void writer_add_fixup(struct writer *w, uint32_t block)
@@ -133,11 +132,9 @@ static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add
 				  .in_record = in->depths,
 				  .leaves = leaves};
 	if (in->depths)
-		c.spare = sums_free_registers(in->graph, in->live, &w->use, in->sums, block,
-					      edge);
+		c.spare = sums_free_registers(in->graph, in->live, &w->use, in->sums, block, edge);
 	add_place(w, COPY_WHOLE, place_register(c.sum), b->varies ? add : b->value + add);
-	if (!sums_counting_registers(in->graph, in->live, &w->use, in->sums, block, edge,
-				     &c.free))
+	if (!sums_counting_registers(in->graph, in->live, &w->use, in->sums, block, edge, &c.free))
 		w->refused = "its code cannot be written";
 	w->cpu->put_count(w, &c);
 }
@@ -342,8 +339,7 @@ static void put_landing_check(struct writer *w, uint32_t block)
 {
 	const struct live *l = w->in->live;
 	if (w->in->depths)
-		put_check(w, l->first[block],
-			  w->use.all & ~live_at_landing(l, &w->use, block));
+		put_check(w, l->first[block], w->use.all & ~live_at_landing(l, &w->use, block));
 }
 
 /* The way of an exception from a call. */
@@ -440,7 +436,8 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 		w->cpu->put_moved(w, insn);
 	if (b->varies && insn == b->restore)
 		add_place(w, block, COPY_SUM_AWAY, 0);
-	if (w->in->depths && is_call(i) && !(last && w->in->graph->blocks[block].ends == GRAPH_STOPS))
+	if (w->in->depths && is_call(i) &&
+	    !(last && w->in->graph->blocks[block].ends == GRAPH_STOPS))
 		put_check(w, insn, w->use.all & ~live_behind(l, block, insn));
 	if (b->varies && insn == b->restore) {
 		w->cpu->put_restore(w, b);
@@ -451,9 +448,9 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 /* Counts the call. */
 static void put_entry(struct writer *w)
 {
-	const struct write_enter enter = {
-		.free = w->use.all & ~live_at_block(w->in->live, w->in->graph->entry),
-		.counts_calls = w->in->sums->counts_calls};
+	const struct write_enter enter = {.free = w->use.all &
+						  ~live_at_block(w->in->live, w->in->graph->entry),
+					  .counts_calls = w->in->sums->counts_calls};
 	if (w->in->depths) {
 		w->cpu->put_enter(w, &enter);
 		return;
@@ -700,8 +697,7 @@ struct err *write_copy(const struct write_input *input, struct copy *out, struct
 	if (w.too_far && !w.failed && !w.refused) {
 		tables->size = before;
 		copy_free(out);
-		w = (struct writer){
-			.in = input, .cpu = cpu, .out = out, .use = w.use, .far = true};
+		w = (struct writer){.in = input, .cpu = cpu, .out = out, .use = w.use, .far = true};
 		write_all(&w, tables);
 	}
 	*refused = w.refused;

@@ -45,7 +45,7 @@ static struct {
 	struct banks_header *header;
 	struct local *locals;
 	uint64_t size, slots_at, stride;
-	uint64_t arena; /* bytes from a bank to its arena; 0: none */
+	uint64_t arena;         /* bytes from a bank to its arena; 0: none */
 	uint64_t address_limit; /* 0: none */
 	uint32_t slots;
 	uint32_t space;

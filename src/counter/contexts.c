@@ -18,7 +18,8 @@
 
 /* What the number of slots is told with. */
 #define COUNTS_CALLS (UINT32_C(1) << 31) /* the call is to be counted */
-#define KEEPS_RECORD (UINT32_C(1) << 30) /* the record goes to r11: nobody is called, so there is no entry */
+#define KEEPS_RECORD \
+	(UINT32_C(1) << 30) /* the record goes to r11: nobody is called, so there is no entry */
 #define SLOTS (KEEPS_RECORD - 1)
 
 enum context_call { CONTEXT_ENTER, CONTEXT_ENTER_DIRECT, CONTEXT_CHECK };
@@ -49,10 +50,7 @@ static uint64_t get_word(unsigned word)
 
 static void set_word(unsigned word, uint64_t value)
 {
-	__asm__ volatile("movq %0, %%gs:(%1)"
-			 :
-			 : "r"(value), "r"(-(int64_t)(8 * word))
-			 : "memory");
+	__asm__ volatile("movq %0, %%gs:(%1)" : : "r"(value), "r"(-(int64_t)(8 * word)) : "memory");
 }
 
 static struct context_head *head_of(uint64_t record)
@@ -191,9 +189,8 @@ static void enter(struct context_frame *f)
 	struct context_entry *last = last_entry();
 	while (last->sp <= sp)
 		last--;
-	const struct context_head wanted = {.parent = last->record,
-					    .from = *(const uint64_t *)sp,
-					    .function = function};
+	const struct context_head wanted = {
+		.parent = last->record, .from = *(const uint64_t *)sp, .function = function};
 	uint64_t bytes = words > CONTEXTS_WORDS_MAX ? 0 : 8 * (words + ((uint32_t)slots & SLOTS));
 	uint64_t found = find_or_add(arena_here(), &wanted, bytes), bank = get_word(CONTEXTS_BANK);
 	uint64_t record = found ? head_of(found)->record : bank_record(bank, function);

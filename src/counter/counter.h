@@ -41,9 +41,9 @@
 
 /* At the beginning of the page before a thread's bank. */
 struct counter_room {
-	uint64_t bank; /* its address; if it is not, this is no room */
-	int64_t slot;  /* -1: a bank that nobody will read */
-	char *stack;   /* the path stack */
+	uint64_t bank;  /* its address; if it is not, this is no room */
+	int64_t slot;   /* -1: a bank that nobody will read */
+	char *stack;    /* the path stack */
 	char *contexts; /* the stack of contexts, as large; NULL: none */
 	uint64_t stack_size;
 	uint64_t mask; /* the thread's signals, from when it is made */

@@ -74,7 +74,8 @@ uint32_t path_contexts_place(struct path_contexts *c, const char *name, const ch
 	if (!ARRAY_ROOM(c->places, c->place_count, c->place_room) ||
 	    (2 * c->place_count > c->place_index_size && !grow_places(c)))
 		return PATH_NO_CONTEXT;
-	struct path_caller place = {.name = strdup(name), .module = strdup(module), .address = address};
+	struct path_caller place = {
+		.name = strdup(name), .module = strdup(module), .address = address};
 	if (!place.name || !place.module) {
 		free(place.name);
 		free(place.module);

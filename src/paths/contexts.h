@@ -8,15 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATH_OUTSIDE 0u /* who was called by nobody that was counted */
-#define PATH_ASTRAY 1u  /* who called is not known */
+#define PATH_OUTSIDE 0u        /* who was called by nobody that was counted */
+#define PATH_ASTRAY 1u         /* who called is not known */
 #define PATH_CONTEXTS_FIRST 2u /* the indices before are those */
 #define PATH_NO_CONTEXT UINT32_MAX
 
 struct path_caller { /* a function, also if it is no more in the result */
 	char *name, *module;
 	uint64_t address;
-	uint32_t first, last; /* of its contexts with counts, once they are settled; 0: there are none */
+	uint32_t first,
+		last; /* of its contexts with counts, once they are settled; 0: there are none */
 };
 
 struct path_taken {
@@ -26,7 +27,8 @@ struct path_taken {
 struct path_context {
 	uint32_t parent; /* less than its own index */
 	uint32_t place;
-	uint64_t site; /* the address of the call in the caller; 0: code that is not counted called */
+	uint64_t
+		site; /* the address of the call in the caller; 0: code that is not counted called */
 	uint64_t entries, unknown; /* as in struct path_function */
 	struct path_taken *taken;  /* ascending, once they are settled */
 	size_t taken_count, taken_room;

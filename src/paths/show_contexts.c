@@ -80,6 +80,10 @@ static struct shown *list(const struct path_contexts *c, const struct ranked_fun
 	*count = 0;
 	for (uint32_t i = first; i && all && paths; i = c->items[i].next)
 		all[(*count)++] = measure(&c->items[i], i, paths, f->path_count);
+	if (!paths) {
+		free(all);
+		return NULL;
+	}
 	free(paths);
 	if (all)
 		qsort(all, *count, sizeof *all, by_instructions);
@@ -155,8 +159,9 @@ struct err *show_contexts(const struct ranking *r, const struct path_result *res
 	if (!all)
 		return err_new("out of memory");
 	if (count)
-		buf_printf(out, "\n %14s %6s %7s %8s  in %s context%s, called by\n", "calls", "share",
-			   "paths", "hottest", summary_count(text, count), count == 1 ? "" : "s");
+		buf_printf(out, "\n %14s %6s %7s %8s  in %s context%s, called by\n", "calls",
+			   "share", "paths", "hottest", summary_count(text, count),
+			   count == 1 ? "" : "s");
 	for (size_t i = 0; i < count && (!limit || i < limit); i++) {
 		const struct path_context *n = &c->items[all[i].index];
 		show_put_count(out, n->entries, 14);
@@ -223,25 +228,8 @@ void show_path_contexts_json(const struct path_result *result, const struct path
 	json_end_array(j);
 }
 
-static void put_caller_json(const struct path_caller *place, uint64_t site, struct json *j)
-{
-	char *name = ranking_name(place->name, place->address);
-	json_begin_object(j);
-	json_put_string(j, "name", name);
-	json_put_string(j, "module", place->module);
-	json_key(j, "address");
-	json_address(j, place->address);
-	json_key(j, "site");
-	if (site)
-		json_address(j, site);
-	else
-		json_null(j);
-	json_end_object(j);
-	free(name);
-}
-
-void show_contexts_json(const struct path_result *result, const struct path_function *f,
-			struct json *j)
+void show_function_contexts_json(const struct path_result *result, const struct path_function *f,
+				 struct json *j)
 {
 	const struct path_contexts *c = &result->contexts;
 	if (!c->count)
@@ -252,19 +240,47 @@ void show_contexts_json(const struct path_result *result, const struct path_func
 		return;
 	}
 	json_begin_array(j);
-	for (uint32_t i = path_contexts_of(c, f->module, f->address); i; i = c->items[i].next) {
-		const struct path_context *n = &c->items[i];
-		json_begin_object(j);
-		json_put_u64(j, "id", i);
-		json_put_u64(j, "entries", n->entries);
-		json_put_u64(j, "unknown", n->unknown);
-		json_key(j, "callers");
-		json_begin_array(j);
-		for (; n->parent >= PATH_CONTEXTS_FIRST; n = &c->items[n->parent])
-			put_caller_json(&c->places[c->items[n->parent].place], n->site, j);
-		json_end_array(j);
-		json_put_bool(j, "known", n->parent == PATH_OUTSIDE);
-		json_end_object(j);
-	}
+	for (uint32_t i = path_contexts_of(c, f->module, f->address); i; i = c->items[i].next)
+		json_u64(j, i);
+	json_end_array(j);
+}
+
+static void put_context_json(const struct path_contexts *c, uint32_t index, struct json *j)
+{
+	const struct path_context *n = &c->items[index];
+	const struct path_caller *place = &c->places[n->place];
+	char *name = ranking_name(place->name, place->address);
+	json_begin_object(j);
+	json_put_u64(j, "id", index);
+	json_put_string(j, "name", name);
+	json_put_string(j, "module", place->module);
+	json_key(j, "address");
+	json_address(j, place->address);
+	json_put_bool(j, "known", n->parent != PATH_ASTRAY);
+	json_key(j, "caller");
+	if (n->parent >= PATH_CONTEXTS_FIRST)
+		json_u64(j, n->parent);
+	else
+		json_null(j);
+	json_key(j, "site");
+	if (n->site)
+		json_address(j, n->site);
+	else
+		json_null(j);
+	json_put_u64(j, "entries", n->entries);
+	json_put_u64(j, "unknown", n->unknown);
+	json_end_object(j);
+	free(name);
+}
+
+void show_contexts_json(const struct path_result *result, struct json *j)
+{
+	const struct path_contexts *c = &result->contexts;
+	if (!c->count)
+		return;
+	json_key(j, "contexts");
+	json_begin_array(j);
+	for (uint32_t i = PATH_CONTEXTS_FIRST; i < c->count; i++)
+		put_context_json(c, i, j);
 	json_end_array(j);
 }

@@ -36,12 +36,13 @@ struct err *show_contexts(const struct ranking *ranking, const struct path_resul
 /* Appends how many there are. As many spaces as `name` is long come first. */
 void show_contexts_summary(const struct ranking *ranking, const struct path_result *result,
 			   const char *name, struct buf *out);
-/* Puts "contexts" into the object that is open, of a function; and of a path, their numbers and counts. */
-void show_contexts_json(const struct path_result *result, const struct path_function *function,
-			struct json *json);
-void show_path_contexts_json(const struct path_result *result,
-			     const struct path_function *function, uint64_t path,
-			     struct json *json);
+/* Puts "contexts" into the object that is open: all of them; the numbers of those of a function; and of a path, numbers and
+   counts. */
+void show_contexts_json(const struct path_result *result, struct json *json);
+void show_function_contexts_json(const struct path_result *result,
+				 const struct path_function *function, struct json *json);
+void show_path_contexts_json(const struct path_result *result, const struct path_function *function,
+			     uint64_t path, struct json *json);
 
 /* Puts how a path goes, as "blocks", "next" and "lines", into the object that is open. */
 void show_way_json(const struct ranked_function *function, const struct numbering_path *path,

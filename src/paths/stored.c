@@ -327,9 +327,8 @@ static bool restore_function(const struct profile *p, const struct profile_count
 static const char *name_at(const struct profile *p, uint32_t module, uint64_t address)
 {
 	size_t i = FIRST_NOT(k, p->counted_count,
-			     p->counted[k].module < module ||
-				     (p->counted[k].module == module &&
-				      p->counted[k].address < address));
+			     p->counted[k].module < module || (p->counted[k].module == module &&
+							       p->counted[k].address < address));
 	bool here = i < p->counted_count && p->counted[i].module == module &&
 		    p->counted[i].address == address;
 	return here ? p->counted[i].name : "";
@@ -351,9 +350,8 @@ static bool restore_context(const struct profile *p, const struct profile_contex
 {
 	uint32_t place = path_contexts_place(out, name_at(p, x->module, x->address),
 					     p->modules[x->module].path, x->address);
-	uint32_t parent = x->parent < PROFILE_CONTEXT_FIRST
-				  ? x->parent
-				  : to[x->parent - PROFILE_CONTEXT_FIRST];
+	uint32_t parent = x->parent < PROFILE_CONTEXT_FIRST ? x->parent
+							    : to[x->parent - PROFILE_CONTEXT_FIRST];
 	bool good = place != PATH_NO_CONTEXT;
 	to[index] = good ? path_contexts_add(out, parent, place, x->site) : PATH_NO_CONTEXT;
 	good = to[index] != PATH_NO_CONTEXT;

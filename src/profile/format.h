@@ -37,10 +37,10 @@ enum format_type {
 	FORMAT_VALUES,
 	FORMAT_LOST,
 	FORMAT_END,
-	FORMAT_SPANS, /* since version 1.1 */
-	FORMAT_WAKES, /* since version 1.3 */
-	FORMAT_EDGES, /* since version 1.5 */
-	FORMAT_PATHS, /* since version 1.6 */
+	FORMAT_SPANS,    /* since version 1.1 */
+	FORMAT_WAKES,    /* since version 1.3 */
+	FORMAT_EDGES,    /* since version 1.5 */
+	FORMAT_PATHS,    /* since version 1.6 */
 	FORMAT_CONTEXTS, /* since version 1.8 */
 	FORMAT_TYPES,
 };

@@ -33,10 +33,10 @@ struct profile_private {
 	struct node_slot *slots; /* a power of two */
 	size_t slot_room, hashed;
 
-	size_t settled;         /* the first of the values that are in order, each key once */
-	size_t ordered;         /* the same of the spans */
-	size_t counted_settled; /* so many functions with paths are in order, each once */
-	uint64_t path_sum;      /* their paths, and those of contexts */
+	size_t settled;          /* the first of the values that are in order, each key once */
+	size_t ordered;          /* the same of the spans */
+	size_t counted_settled;  /* so many functions with paths are in order, each once */
+	uint64_t path_sum;       /* their paths, and those of contexts */
 	size_t contexts_settled; /* so many contexts are there once */
 };
 

@@ -201,8 +201,9 @@ struct profile_context {
 	uint32_t parent;
 	uint32_t module;  /* of the function */
 	uint64_t address; /* its entry */
-	uint64_t site; /* the address of the call in the caller; 0: code that is not counted called, and the caller called that */
-	uint64_t entries, unknown; /* as in struct profile_counted */
+	uint64_t
+		site; /* the address of the call in the caller; 0: code that is not counted called, and the caller called that */
+	uint64_t entries, unknown;  /* as in struct profile_counted */
 	struct profile_path *paths; /* ascending by number */
 	size_t path_count;
 };

@@ -92,7 +92,8 @@ struct banks_reply {
 	/* of PLAN: how many slots there are, and where; of all, in bytes */
 	uint32_t slots;
 	uint64_t slots_at, stride, size;
-	uint64_t arena; /* of PLAN: bytes from a bank to its arena of contexts (safe/contexts.h); 0: there is none */
+	uint64_t
+		arena; /* of PLAN: bytes from a bank to its arena of contexts (safe/contexts.h); 0: there is none */
 	uint64_t base; /* of OBJECT: where its first byte must be */
 	char path[BANKS_PATH];
 };

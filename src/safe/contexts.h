@@ -27,12 +27,12 @@
 #define CONTEXTS_WORDS_MAX (1u << 14) /* functions with more counters are counted in the bank */
 
 struct context_head {
-	uint64_t next;   /* in its bucket: the address of the next record or link */
-	uint64_t parent; /* the address of the caller's record; 0: it is without a caller */
-	uint64_t from;   /* where the call returns to */
+	uint64_t next;     /* in its bucket: the address of the next record or link */
+	uint64_t parent;   /* the address of the caller's record; 0: it is without a caller */
+	uint64_t from;     /* where the call returns to */
 	uint32_t function; /* the number of its first counter in the bank; CONTEXTS_ROOT */
 	uint32_t size;     /* in bytes, with the head; of a link, that of the head alone */
-	uint64_t record;   /* the address of the record itself; of a link, of who has the counters */
+	uint64_t record; /* the address of the record itself; of a link, of who has the counters */
 	uint64_t reserved;
 };
 #define CONTEXTS_ROOT UINT32_MAX
@@ -44,9 +44,9 @@ struct context_head {
 
 struct context_arena {
 	uint32_t magic, reserved;
-	uint64_t used; /* bytes from the arena on; heads begin at CONTEXTS_FIRST */
-	uint64_t full; /* how often a record found no room */
-	uint64_t lost; /* how often a function did not find its own context again */
+	uint64_t used;                 /* bytes from the arena on; heads begin at CONTEXTS_FIRST */
+	uint64_t full;                 /* how often a record found no room */
+	uint64_t lost;                 /* how often a function did not find its own context again */
 	struct context_head root_head; /* of those whom nobody has called that is counted */
 	uint64_t buckets[CONTEXTS_BUCKETS];
 };

@@ -22,7 +22,7 @@ ENDS = re.compile(r"(repz |bnd |notrack )*(ret|j[a-z]+|b\b|br\b|b\.|cbn?z|tbn?z)
 
 
 class Function:
-    def __init__(self, told):
+    def __init__(self, told, contexts=None):
         self.name, self.told, self.entry = told["name"], told, int(told["address"], 16)
         assert len(told["paths"]) == told["taken"], (self.name, "--limit 0 is needed")
         self.counted, self.cuts, self.starts = {}, set(), {self.entry}
@@ -42,25 +42,25 @@ class Function:
         # By context: of a path, how often; of None, the calls.
         self.context_sure, self.context_perhaps = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
         self.has_contexts = bool(told.get("contexts") is not None)
-        self.contexts = {context["id"]: context_key(self.entry, context) for context in told.get("contexts") or []}
         self.context_counts = collections.defaultdict(collections.Counter)
-        for context in told.get("contexts") or []:
-            self.context_counts[self.contexts[context["id"]]][None] += context["entries"]
+        for number in told.get("contexts") or []:
+            self.context_counts[context_key(contexts, number)][None] += contexts[number]["entries"]
         for path in told["paths"]:
             key = tuple(int(b, 16) for b in path["blocks"]), int(path["next"], 16) if path["next"] else None
             for number, count in path.get("contexts", []):
-                self.context_counts[self.contexts[number]][key] += count
+                self.context_counts[context_key(contexts, number)][key] += count
 
 
-def context_key(entry, context):
+def context_key(contexts, number):
     """The calls that lead to a context: each function's entry, and where it was called."""
-    if not context["known"]:
-        return None
-    chain, key = [entry], []
-    for caller in context["callers"]:
-        key.append((chain[-1], int(caller["site"], 16) if caller["site"] else None))
-        chain.append(int(caller["address"], 16))
-    return tuple(key) + ((chain[-1], None),)
+    key = []
+    while number is not None:
+        context = contexts[number]
+        if not context["known"]:
+            return None
+        key.append((int(context["address"], 16), int(context["site"], 16) if context["site"] else None))
+        number = context["caller"]
+    return tuple(key)
 
 
 class Context:
@@ -234,7 +234,8 @@ def main():
     left_out = [name[1:] for name in sys.argv[4:] if name[0] == "-"]
     code, ranges = read_code(program), read_symbols(program)
     known = {r[2] for r in ranges}
-    exact = [Function(f) for f in document["functions"]
+    contexts = {context["id"]: context for context in document.get("contexts", [])}
+    exact = [Function(f, contexts) for f in document["functions"]
              if f["state"] == "exact" and f["name"] not in left_out and int(f["address"], 16) in known]
     replay(sys.argv[2], {f.entry: f for f in exact}, code, ranges)
     problems = [f"{f.name}: {problem}" for f in exact for problem in check(f)]

@@ -12,11 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define APART __attribute__((noinline, noclone))
+#define APART __attribute__((noinline))
 
 static _Thread_local jmp_buf back;
 static _Thread_local unsigned sum;
@@ -136,7 +135,8 @@ APART static int many(int a, int b, int c, int d, int e, int f, int g, int h)
 
 APART static int all_of_it(int n)
 {
-	static int (*const functions[])(int) = {leaf, twice, jumps_on, self, even_one, sorts, grows, lands};
+	static int (*const functions[])(int) = {leaf,     twice, jumps_on, self,
+						even_one, sorts, grows,    lands};
 	int y = 0;
 	for (int i = 0; i < n; i++)
 		y += by_pointer(functions[i % 8], i % 6 + 1);
@@ -151,6 +151,16 @@ static void handles(int signal)
 	unsigned before = sum;
 	twice(5);
 	sum = before;
+}
+
+static volatile int ended;
+static pthread_t stormed;
+
+static void *storm(void *nothing)
+{
+	while (!ended)
+		pthread_kill(stormed, SIGUSR1);
+	return nothing;
 }
 
 static void *thread(void *rounds)
@@ -204,12 +214,15 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "signals")) {
-		const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
-		signal(SIGPROF, handles);
-		setitimer(ITIMER_PROF, &often, NULL);
-		rounds = 4000;
+		pthread_t other;
+		signal(SIGUSR1, handles);
+		stormed = pthread_self();
+		rounds = 30000;
+		if (pthread_create(&other, NULL, storm, NULL))
+			return 1;
 		thread(&rounds);
-		setitimer(ITIMER_PROF, &never, NULL);
+		ended = 1;
+		pthread_join(other, NULL);
 		printf("%u\n", sum);
 		return 0;
 	}

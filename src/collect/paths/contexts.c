@@ -103,8 +103,7 @@ uint32_t counting_contexts_node(struct counting_contexts *c, uint32_t parent, ui
 static uint32_t node_at(const struct reader *r, uint64_t address)
 {
 	size_t i = FIRST_NOT(k, r->count, r->known[k].address < address);
-	return i < r->count && r->known[i].address == address ? r->known[i].node
-							      : COUNTING_UNKNOWN;
+	return i < r->count && r->known[i].address == address ? r->known[i].node : COUNTING_UNKNOWN;
 }
 
 static bool add_known(struct reader *r, uint64_t address, uint32_t node)
@@ -125,8 +124,8 @@ static bool add_words(struct reader *r, const uint8_t *bytes, size_t size, uint3
 			continue;
 		if (!ARRAY_ROOM(c->words, c->word_count, c->word_room))
 			return false;
-		c->words[c->word_count++] =
-			(struct counting_word){.node = node, .word = (uint32_t)i, .count = word};
+		c->words[c->word_count++] = (struct counting_word){
+			.node = node, .word = (uint32_t)i, .count = word};
 	}
 	return true;
 }
@@ -146,9 +145,9 @@ static bool add_record(struct reader *r, size_t at, const struct context_head *h
 	uint32_t parent = parent_of(r, h);
 	if (h->record != address)
 		return true; /* a link */
-	uint32_t node = parent == UINT32_MAX ? parent
-					     : counting_contexts_node(r->to, parent, h->from,
-								      h->function);
+	uint32_t node = parent == UINT32_MAX
+				? parent
+				: counting_contexts_node(r->to, parent, h->from, h->function);
 	return node != UINT32_MAX && add_known(r, address, node) &&
 	       add_words(r, r->arena + at + sizeof *h, h->size - sizeof *h, node);
 }

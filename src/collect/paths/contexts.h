@@ -14,7 +14,7 @@ struct counting_word { /* of a record, that is not 0 */
 };
 
 struct counting_node {
-	uint32_t parent; /* less than its own index, but for the first two */
+	uint32_t parent;   /* less than its own index, but for the first two */
 	uint32_t function; /* the number of its first counter */
 	uint64_t from;     /* where the call returns to */
 };
@@ -29,7 +29,7 @@ struct counting_contexts {
 	uint64_t full, lost; /* as in struct context_arena */
 };
 
-struct counting_contexts *counting_contexts_new(void); /* NULL: no memory */
+struct counting_contexts *counting_contexts_new(void);           /* NULL: no memory */
 void counting_contexts_free(struct counting_contexts *contexts); /* NULL is fine */
 /* Adds what is in an arena, which was so many bytes behind its bank; what is damaged is left out. False: there is no
    memory. */

@@ -406,8 +406,7 @@ static uint32_t add_context(struct path_contexts *to, const struct made *made,
 	uint32_t place = path_contexts_place(to, own.item->name, own.module->path, own.item->entry);
 	uint64_t site = 0;
 	if (n->parent >= 2) {
-		const struct counter_owner caller =
-			owner_of(made, from->nodes[n->parent].function);
+		const struct counter_owner caller = owner_of(made, from->nodes[n->parent].function);
 		if (caller.item)
 			site = path_item_site(caller.item, n->from - caller.module->bias);
 	}
@@ -456,14 +455,14 @@ static bool add_contexts(struct path_contexts *to, const struct made *made,
 {
 	const struct counting_contexts *from = program->contexts;
 	uint32_t *indices = calloc(from->count, sizeof *indices);
-	bool good = indices && path_contexts_open(to) &&
-		    add_all_astray(to, made, program->counts);
+	bool good = indices && path_contexts_open(to) && add_all_astray(to, made, program->counts);
 	for (size_t i = 2; i < from->count && good; i++)
 		indices[i] = add_context(to, made, from, &from->nodes[i], indices);
 	for (size_t i = 0; i < from->word_count && good; i++) {
 		const struct counting_word *w = &from->words[i];
 		const struct counter_owner own = owner_of(made, from->nodes[w->node].function);
-		if (!own.item || indices[w->node] == PATH_NO_CONTEXT || w->word > own.item->sums.words)
+		if (!own.item || indices[w->node] == PATH_NO_CONTEXT ||
+		    w->word > own.item->sums.words)
 			continue; /* a slot, or damaged */
 		program->counts[own.item->first_word + w->word] += w->count;
 		good = add_word(to, indices[w->node], own.item, w->word, w->count);

@@ -62,7 +62,7 @@ struct counting_program { /* from an exec to the end of the last process that wa
 	bool atomics;
 	char name[32]; /* as the kernel has it */
 	uint64_t words;
-	bool can_contexts; /* calling contexts can be told apart on this CPU */
+	bool can_contexts;                  /* calling contexts can be told apart on this CPU */
 	struct counting_contexts *contexts; /* those of all threads; NULL: there are none */
 	uint64_t
 		*counts; /* the sums of all banks, once they are known; NULL: nothing was counted */

@@ -28,7 +28,7 @@ struct program {
 	int memory; /* -1: none */
 	uint32_t slots;
 	uint64_t slots_at, stride, size;
-	uint64_t arena; /* as in struct banks_reply */
+	uint64_t arena;              /* as in struct banks_reply */
 	struct banks_header *header; /* while its counter talks to us */
 	struct err *problem;         /* why it has no copies */
 };

@@ -33,7 +33,7 @@
 struct paths {
 	struct arg_list functions, modules;
 	uint64_t limit;
-	bool json;
+	bool json, contexts;
 	const char *output_path; /* NULL: the result is printed */
 	struct output output;
 	struct profile *profile;
@@ -64,6 +64,7 @@ static struct err *collect(struct paths *p)
 			e = err_new("out of memory");
 	for (size_t i = 0; i < p->counting.program_count && !e; i++)
 		e = copier_collect(p->copier, p->counting.programs[i], &p->result);
+	path_contexts_settle(&p->result.contexts);
 	if (!e)
 		path_result_join(&p->result);
 	return e;
@@ -258,7 +259,8 @@ static struct err *begin(struct paths *p)
 		e = parse_metrics(p);
 	if (!e)
 		e = copier_open(&(struct copier_options){.choice = p->choice,
-							 .metric_count = p->event_count},
+							 .metric_count = p->event_count,
+							 .contexts = p->contexts},
 				&p->copier);
 	p->counting.events = p->events;
 	p->counting.event_count = p->event_count;
@@ -374,10 +376,9 @@ static int check(struct paths *p, const struct args *args)
 
 int cmd_paths(int argc, char **argv)
 {
-	struct paths p = {.limit = DEFAULT_LIMIT,
-			  .counting = {.libdir = CULPRIT_LIBDIR,
-				       .make = copier_make,
-				       .begun = say_begun}};
+	struct paths p = {
+		.limit = DEFAULT_LIMIT,
+		.counting = {.libdir = CULPRIT_LIBDIR, .make = copier_make, .begun = say_begun}};
 	int own = 1;
 	const struct arg options[] = {
 		{0, "functions", "RE",
@@ -397,6 +398,8 @@ int cmd_paths(int argc, char **argv)
 		{'p', "pid", "PID", "a process that runs already", ARG_STRING, &p.pid_text},
 		{'d', "duration", "SECONDS", "with -p: count for this time", ARG_STRING,
 		 &p.duration_text},
+		{0, "context", NULL, "count the paths of each calling context for itself", ARG_FLAG,
+		 &p.contexts},
 		{'o', "output", "FILE",
 		 "write a profile, for culprit report --by=path; an older one becomes FILE.old",
 		 ARG_STRING, &p.output_path},

@@ -6,6 +6,7 @@
  * All addresses here are the module's own, as in its file. A copy runs so near its module that all that it refers to is in
  * reach, and it is loaded at the same distance as in these addresses.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct copy_landing {  /* where an exception goes on that comes from below a cal
 struct copy_call { /* a place in the code that says how far it is to another function: see write_aim() */
 	uint32_t at;
 	uint64_t target;
+	bool direct; /* a call that may go to the copy's `direct` */
 };
 
 struct copy_place { /* what is known of the path at code from `at` on, up to the next place */
@@ -48,6 +50,8 @@ struct copy {
 		address; /* of the copy: where its first instruction is, which is the one of the entry */
 	uint8_t *code;
 	size_t size;
+	uint32_t
+		direct; /* where calls by copies may enter that know their slot (copies/write.h); else they enter at 0 */
 	struct copy_step *
 		steps; /* ascending by `to`; within a part also by `from`. Code that is never reached is left out */
 	size_t step_count;

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "copies/depth.h"
 #include "copies/needs.h"
 #include "copies/object.h"
 #include "copies/original.h"
@@ -16,6 +17,7 @@
 #include "isa/insn.h"
 #include "paths/choice.h"
 #include "paths/spots.h"
+#include "safe/contexts.h"
 
 #define PAGE 4096u
 #define COPY_ALIGNMENT 16u
@@ -129,6 +131,26 @@ static void check_frames(struct maker *m, struct path_item *item)
 	err_free(e);
 }
 
+/* If contexts can be told apart, its counters have a head before them, and slots behind. */
+static struct err *find_depths(const struct maker *m, struct path_item *item,
+			       struct write_input *input, struct depth **out)
+{
+	*out = depth_find(m->in->image, isa_for_machine(m->original.machine), item->graph,
+			  input->live);
+	if (!*out)
+		return err_new("out of memory");
+	item->no_context = item->sums.words >= CONTEXTS_WORDS_MAX ? "it has too many paths"
+								  : write_contexts(input, *out);
+	if (item->no_context)
+		return NULL;
+	input->depths = *out;
+	input->keeps_record = item->keeps_record;
+	input->counters += sizeof(struct context_head);
+	input->function = (uint32_t)(input->counters / 8);
+	input->slots = write_slots(input->live);
+	return NULL;
+}
+
 static struct err *write_item(struct maker *m, struct path_item *item, const struct live *live,
 			      uint64_t *address)
 {
@@ -147,9 +169,16 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 		.atomics = m->in->atomics,
 	};
 	size_t tables = m->tables.size;
+	struct depth *depths = NULL;
+	if (m->in->contexts) {
+		struct err *e = find_depths(m, item, &input, &depths);
+		if (e)
+			return e;
+	}
 	item->copy.name = item->name;
 	item->copy.address = *address;
 	struct err *e = write_copy(&input, &item->copy, &m->tables, &item->reason);
+	free(depths);
 	if (e || item->reason)
 		return e;
 	item->reason = make_jump(m, item);
@@ -161,11 +190,26 @@ static struct err *write_item(struct maker *m, struct path_item *item, const str
 		m->tables.size = tables;
 		return NULL;
 	}
-	item->first_word = m->out->words;
-	m->out->words += 1 + item->sums.words;
+	item->first_word = input.counters / 8;
+	m->out->words = item->first_word + 1 + item->sums.words + input.slots +
+			(input.depths ? CONTEXTS_CACHE : 0);
 	*address = (*address + item->copy.size + COPY_ALIGNMENT - 1) &
 		   ~(uint64_t)(COPY_ALIGNMENT - 1);
 	return NULL;
+}
+
+/* If a register can be kept for the record of its context, and nothing else is different then, it is. */
+static struct err *make_sums(const struct maker *m, struct path_item *item, const struct live *live)
+{
+	struct use_cpu less;
+	if (m->in->contexts && write_can_keep(m->original.machine, live, &less)) {
+		struct err *e = sums_make(item->graph, live, &less, NULL, &item->sums);
+		item->keeps_record = !e && !item->sums.refused && !item->sums.pressed;
+		if (e || item->keeps_record)
+			return e;
+		sums_free(&item->sums);
+	}
+	return sums_make(item->graph, live, m->original.cpu, NULL, &item->sums);
 }
 
 static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *address)
@@ -176,7 +220,7 @@ static struct err *make_item(struct maker *m, struct path_item *item, uint64_t *
 		return e;
 	item->reason = refusal_of(&m->original, item->graph, &item->copy, &live);
 	if (!item->reason)
-		e = sums_make(item->graph, &live, m->original.cpu, NULL, &item->sums);
+		e = make_sums(m, item, &live);
 	if (!e && !item->reason)
 		item->reason = item->sums.refused;
 	if (!e && !item->reason && m->out->words + item->sums.words > WORDS_MAX)
@@ -254,7 +298,9 @@ static void join_copies(struct path_module *m, uint16_t machine)
 			const struct path_item *to = item_at(m, c->calls[k].target);
 			uint32_t at = c->calls[k].at;
 			if (to)
-				write_aim(machine, c->code + at, c->address + at, to->copy.address);
+				write_aim(machine, c->code + at, c->address + at,
+					  to->copy.address +
+						  (c->calls[k].direct ? to->copy.direct : 0));
 		}
 	}
 }
@@ -323,6 +369,14 @@ struct err *path_module_make(const struct path_module_input *input, struct path_
 	if (e)
 		path_module_free(out);
 	return e;
+}
+
+uint64_t path_item_site(const struct path_item *item, uint64_t returns)
+{
+	const struct copy *c = &item->copy;
+	uint64_t at = returns - c->address;
+	size_t after = FIRST_NOT(i, c->step_count, c->steps[i].to < at);
+	return at <= c->size && after ? c->steps[after - 1].from : 0;
 }
 
 uint64_t path_item_calls(const struct path_item *item, const uint64_t *words)

@@ -26,6 +26,9 @@ struct path_item { /* a function that was chosen */
 	struct sums sums;
 	struct copy copy;
 	uint64_t first_word; /* of its counters: of calls, then of paths */
+	bool keeps_record;
+	const char *
+		no_context; /* why its calling contexts are not told apart; NULL: they are, if they are wanted */
 	/* What is to be written into the function. */
 	uint64_t jump_at;
 	uint8_t jump_size, original[WRITE_JUMP_MAX], jump[WRITE_JUMP_MAX];
@@ -52,6 +55,7 @@ struct path_module_input {
 	/* Threads may be in the functions when they begin to jump, and the jumps may be taken out again: then calls go to the
 	   functions themselves. */
 	bool running;
+	bool contexts; /* calling contexts are told apart, where that can be done */
 };
 
 struct err *path_module_make(const struct path_module_input *input, struct path_module *out);
@@ -61,6 +65,10 @@ void path_module_free(struct path_module *module);
    the numbers of isa/insn.h. False: it is in no copy. */
 bool path_module_spot(const struct path_module *module, uint64_t address, const uint64_t *registers,
 		      size_t *item, struct path_spot *out);
+
+/* The instruction of the function that the copy calls by where the call returns to this address of the module; 0: the copy has
+   none. */
+uint64_t path_item_site(const struct path_item *item, uint64_t returns);
 
 /* How often the function was called. `words`: its counters. */
 uint64_t path_item_calls(const struct path_item *item, const uint64_t *words);

@@ -265,23 +265,41 @@ static bool find_counting(const struct use_cpu *cpu, uint8_t flags, uint32_t bus
 	return take_highest(cpu->all & ~busy, count, out);
 }
 
+/* Registers and flags that are live where a path ends. */
+static void find_busy(const struct graph *graph, const struct live *live, uint32_t block,
+		      uint32_t edge, uint8_t *flags, uint32_t *busy)
+{
+	const struct graph_block *b = &graph->blocks[block];
+	uint32_t end = live->first[block + 1];
+	if (edge != SUMS_LEAVES) {
+		*flags = live_flags_at_block(live, graph->edges[edge].to);
+		*busy = live_at_block(live, graph->edges[edge].to);
+	} else if (b->ends == GRAPH_BRANCHES || end == live->first[block]) {
+		*flags = live->flags_after[block];
+		*busy = live->after[block];
+	} else {
+		*flags = live->insns[end - 1].flags;
+		*busy = live->insns[end - 1].live;
+	}
+}
+
+uint32_t sums_free_registers(const struct graph *graph, const struct live *live,
+			     const struct use_cpu *cpu, const struct sums_block *sum,
+			     uint32_t block, uint32_t edge)
+{
+	uint32_t busy;
+	uint8_t flags;
+	find_busy(graph, live, block, edge, &flags, &busy);
+	return cpu->all & ~busy & ~(sum->varies ? 1u << sum->out : 0);
+}
+
 bool sums_counting_registers(const struct graph *graph, const struct live *live,
 			     const struct use_cpu *cpu, const struct sums_block *sum,
 			     uint32_t block, uint32_t edge, uint32_t *out)
 {
-	const struct graph_block *b = &graph->blocks[block];
-	uint32_t end = live->first[block + 1], busy;
+	uint32_t busy;
 	uint8_t flags;
-	if (edge != SUMS_LEAVES) {
-		flags = live_flags_at_block(live, graph->edges[edge].to);
-		busy = live_at_block(live, graph->edges[edge].to);
-	} else if (b->ends == GRAPH_BRANCHES || end == live->first[block]) {
-		flags = live->flags_after[block];
-		busy = live->after[block];
-	} else {
-		flags = live->insns[end - 1].flags;
-		busy = live->insns[end - 1].live;
-	}
+	find_busy(graph, live, block, edge, &flags, &busy);
 	return find_counting(cpu, flags, busy, sum->varies ? sum->out : SUMS_NONE, out);
 }
 

@@ -55,6 +55,10 @@ struct err *sums_make(const struct graph *graph, const struct live *live, const 
    many as the CPU needs to count there. If the flags may not change, these are those for counting slowly. `sum`: where the
    sum is then. False: there are too few. */
 #define SUMS_LEAVES UINT32_MAX
+/* All registers that are free there, but for the one with the sum. */
+uint32_t sums_free_registers(const struct graph *graph, const struct live *live,
+			     const struct use_cpu *cpu, const struct sums_block *sum,
+			     uint32_t block, uint32_t edge);
 bool sums_counting_registers(const struct graph *graph, const struct live *live,
 			     const struct use_cpu *cpu, const struct sums_block *sum,
 			     uint32_t block, uint32_t edge, uint32_t *out);

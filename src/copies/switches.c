@@ -168,8 +168,7 @@ static uint32_t free_at(const struct writer *w, uint32_t block)
 {
 	const struct live *l = w->in->live;
 	uint32_t jump = l->first[block + 1] - 1;
-	return w->cpu->use->all &
-	       ~(l->insns[jump].use.reads | l->insns[jump].live | l->after[block]);
+	return w->use.all & ~(l->insns[jump].use.reads | l->insns[jump].live | l->after[block]);
 }
 
 /* All switches with this table take the register for their sums: that of one of them, or any. */

@@ -11,6 +11,13 @@
  *              never came back may have filled it, as those of coroutines that nobody resumed
  *    bank - 24 where it begins: behind the lowest entry
  *
+ * Calling contexts (safe/contexts.h, counter/contexts.h): a copy whose contexts are told apart counts in a record of its
+ * context, which is at the top of the thread's stack of contexts. Each entry of that is a function that goes on: where it is entered, it finds
+ * its record and adds an entry, and where it leaves, it drops that. Behind each call, and where an exception comes in, it sees to
+ * it that the last entry is its own: that has the SP with which it was entered. Whoever was called may have been left
+ * without an end. A function that calls nobody keeps its record in a register, if there is one, and has no entry. A call by another copy says where in its own record it keeps the record of who is called: in r11. Who comes by another way
+ * asks.
+ *
  * x86-64: GS begins at the bank.
  * aarch64: the word at TPIDR_EL0 + `thread_word` is the address of the bank. It must never be 0: threads begin with that of
  * a bank that nobody reads.
@@ -24,6 +31,7 @@
 #include "copies/sums.h"
 
 struct buf;
+struct depth;
 struct err;
 struct graph;
 struct image;
@@ -42,7 +50,20 @@ struct write_input {
 		counters; /* bytes from the first counter of a thread to ours: of calls, then sums->words of paths */
 	uint64_t thread_word; /* aarch64: see above */
 	bool atomics;         /* aarch64: the CPU adds to memory by one instruction (LSE) */
+	/* Of copies whose calling contexts are told apart: by instruction; NULL: they are not. Then the function's number among
+	   contexts, and how many slots its record has. */
+	const struct depth *depths;
+	uint32_t function, slots;
+	bool keeps_record; /* nobody is called, and a register is kept for the record: there is no entry */
 };
+
+/* What code may use of registers if the function can keep its record in one. False: it cannot. */
+bool write_can_keep(uint16_t elf_machine, const struct live *live, struct use_cpu *out);
+
+/* Why the calling contexts of a function cannot be told apart; NULL: they can. `depths`: of its instructions. */
+const char *write_contexts(const struct write_input *input, const struct depth *depths);
+/* How many slots its record has. */
+uint32_t write_slots(const struct live *live);
 
 /* Sets code and steps of `out`, which are malloc'ed, and adds to `tables`. *refused: why it cannot be written; then `out` and `tables`
    are as before. */

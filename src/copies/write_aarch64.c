@@ -759,6 +759,7 @@ const struct write_cpu write_aarch64 = {
 	.put_restore = put_restore,
 	.put_drop = put_drop,
 	.put_left_sum = put_left_sum,
+	.slot_register = SUMS_NONE,
 	.aim = aim,
 	.enter = enter,
 };

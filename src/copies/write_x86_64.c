@@ -6,18 +6,28 @@
  */
 #include <Zydis/Zydis.h>
 #include <elf.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "copies/writer.h"
 #include "image/image.h"
 #include "isa/insn.h"
+#include "safe/contexts.h"
 
-enum { RAX = 0, RCX = 2 }; /* numbers of DWARF */
+enum { RAX = 0, RCX = 2, RSP = 7, R11 = 11 }; /* numbers of DWARF */
 #define STACK_BEGIN (-24)
 #define STACK_LIMIT (-16)
-#define STACK_END (-8) /* %gs: */
-#define ENTRY 16       /* bytes of the path stack */
-#define SP_HARDWARE 4  /* numbers of registers in instructions */
+#define STACK_END (-8)    /* %gs: */
+#define ENTRY 16          /* bytes of the path stack */
+#define CONTEXT_TOP (-32) /* counter/contexts.h */
+#define CONTEXT_ENTER (-40)
+#define CONTEXT_ENTER_DIRECT (-48)
+#define CONTEXT_CHECK (-56)
+#define HEAD(field) \
+	((int32_t)offsetof(struct context_head, field) - (int32_t)sizeof(struct context_head))
+#define RED_ZONE 128
+#define FP_HARDWARE 5
+#define SP_HARDWARE 4 /* numbers of registers in instructions */
 #define JUMP 5
 #define ENDBR "\xf3\x0f\x1e\xfa"
 
@@ -86,6 +96,21 @@ static void end_short(struct writer *w, size_t from)
 	w->code.data[from - 1] = (char)distance;
 }
 
+/* The same, as far as need be. */
+static size_t put_far(struct writer *w)
+{
+	put_byte(w, 0xe9);
+	put_word(w, 0);
+	return w->code.size - 4;
+}
+
+static void end_far(struct writer *w, size_t from)
+{
+	int32_t distance = (int32_t)(w->code.size - (from + 4));
+	if (!w->code.failed)
+		memcpy(w->code.data + from, &distance, sizeof distance);
+}
+
 static void put_short_back(struct writer *w, unsigned opcode, size_t to)
 {
 	put_byte(w, opcode);
@@ -107,7 +132,7 @@ static unsigned hardware(uint8_t reg)
 	return of[reg & 15];
 }
 
-/* The only register of a set. */
+/* The only register of a set, or its first one. */
 static unsigned hardware_of(uint32_t set)
 {
 	return hardware((uint8_t)__builtin_ctz(set));
@@ -152,6 +177,31 @@ static void put_indexed(struct writer *w, unsigned opcode, unsigned reg, int64_t
 	put_byte(w, 0x04 | (reg & 7) << 3);
 	put_byte(w, 0xc5 | (i & 7) << 3);
 	put_word(w, address);
+}
+
+/* OPCODE reg, distance(base,index,1 << scale) */
+static void put_base_indexed(struct writer *w, unsigned opcode, unsigned reg, unsigned base,
+			     int32_t distance, unsigned index, unsigned scale)
+{
+	put_rex(w, reg, index, base);
+	put_byte(w, opcode);
+	put_byte(w, 0x84 | (reg & 7) << 3);
+	put_byte(w, scale << 6 | (index & 7) << 3 | (base & 7));
+	put_word(w, distance);
+}
+
+static void put_push(struct writer *w, unsigned reg)
+{
+	if (reg >= 8)
+		put_byte(w, 0x41);
+	put_byte(w, 0x50 | (reg & 7));
+}
+
+static void put_pop(struct writer *w, unsigned reg)
+{
+	if (reg >= 8)
+		put_byte(w, 0x41);
+	put_byte(w, 0x58 | (reg & 7));
 }
 
 static void put_set(struct writer *w, uint8_t reg, int64_t value)
@@ -272,10 +322,75 @@ static void put_counter(struct writer *w, unsigned opcode, unsigned reg,
 		put_thread(w, opcode, reg, c->at);
 }
 
+/* OPCODE reg, the counter in the record at `base` */
+static void put_record_counter(struct writer *w, unsigned opcode, unsigned reg, unsigned base,
+			       const struct write_counter *c)
+{
+	if (c->sum == SUMS_NONE)
+		put_memory(w, opcode, reg, base, (int32_t)c->at);
+	else
+		put_base_indexed(w, opcode, reg, base, (int32_t)c->at, hardware(c->sum), 3);
+}
+
+/* A register that is free; or one that is kept below the red zone: *kept. */
+static unsigned take_register(struct writer *w, const struct write_counter *c, bool *kept)
+{
+	uint32_t busy = c->free | 1u << RSP | (c->sum == SUMS_NONE ? 0 : 1u << c->sum);
+	uint32_t free = c->spare & ~busy;
+	*kept = !free;
+	unsigned reg = hardware((uint8_t)__builtin_ctz(free ? free : 0xffff & ~busy));
+	if (*kept) {
+		put_memory(w, 0x8d, SP_HARDWARE, SP_HARDWARE, -RED_ZONE);
+		put_push(w, reg);
+	}
+	return reg;
+}
+
+static void put_add_one(struct writer *w, const struct write_counter *c, unsigned record)
+{
+	if (!c->free) {
+		put_record_counter(w, 0xff, 0, record, c); /* incq */
+		return;
+	}
+	unsigned v = hardware_of(c->free);
+	put_record_counter(w, 0x8b, v, record, c);
+	put_memory(w, 0x8d, v, v, 1);
+	put_record_counter(w, 0x89, v, record, c);
+}
+
+static void put_record_count(struct writer *w, const struct write_counter *c)
+{
+	if (w->in->keeps_record) {
+		put_add_one(w, c, hardware(R11));
+		return;
+	}
+	bool kept;
+	unsigned t = take_register(w, c, &kept), v = c->free ? hardware_of(c->free) : t;
+	put_thread(w, 0x8b, t, CONTEXT_TOP);
+	if (c->leaves && c->free)
+		put_memory(w, 0x8d, v, t, -ENTRY);
+	put_memory(w, 0x8b, t, t, 0);
+	if (c->leaves && c->free) {
+		put_thread(w, 0x89, v, CONTEXT_TOP);
+	} else if (c->leaves) {
+		put_thread(w, 0x83, 5, CONTEXT_TOP); /* subq */
+		put_byte(w, ENTRY);
+	}
+	put_add_one(w, c, t);
+	if (!kept)
+		return;
+	put_pop(w, t);
+	put_memory(w, 0x8d, SP_HARDWARE, SP_HARDWARE, RED_ZONE);
+}
+
 /* Without a change of flags it takes three instructions: a signal handler that comes in between, and counts the same, is
    not seen. */
 static void put_count(struct writer *w, const struct write_counter *c)
 {
+	if (c->in_record) {
+		put_record_count(w, c);
+		return;
+	}
 	if (!c->free) {
 		put_counter(w, 0xff, 0, c); /* incq */
 		return;
@@ -284,6 +399,182 @@ static void put_count(struct writer *w, const struct write_counter *c)
 	put_counter(w, 0x8b, t, c);
 	put_memory(w, 0x8d, t, t, 1);
 	put_counter(w, 0x89, t, c);
+}
+
+/* ---- contexts ---- */
+
+/* A call by a word of the thread. It is told more by NOPs. */
+static void put_ask(struct writer *w, int32_t word, const int32_t *told, size_t count)
+{
+	put(w, "\x65\xff\x14\x25", 4);
+	put_word(w, word);
+	for (size_t i = 0; i < count; i++) {
+		put(w, "\x0f\x1f\x80", 3);
+		put_word(w, told[i]);
+	}
+}
+
+static void put_enter_ask(struct writer *w, int32_t word, bool counts_calls)
+{
+	const struct write_input *in = w->in;
+	const int32_t told[] = {(int32_t)in->function, (int32_t)(1 + in->sums->words),
+				(int32_t)(in->slots | (counts_calls ? UINT32_C(1) << 31 : 0) |
+					  (in->keeps_record ? UINT32_C(1) << 30 : 0))};
+	put_ask(w, word, told, 3);
+}
+
+/* The record is in u. Who comes in between finds a record in the entry, and writes there, too: so it is written twice. */
+static void put_new_entry(struct writer *w, unsigned s, unsigned u)
+{
+	put_memory(w, 0x89, SP_HARDWARE, s, ENTRY + 8);
+	put_memory(w, 0x89, u, s, ENTRY);
+	put_memory(w, 0x8d, s, s, ENTRY);
+	put_thread(w, 0x89, s, CONTEXT_TOP);
+	put_memory(w, 0x89, SP_HARDWARE, s, 8);
+	put_memory(w, 0x89, u, s, 0);
+}
+
+/* test reg, reg */
+static void put_test(struct writer *w, unsigned reg)
+{
+	put_rex(w, reg, 0, reg);
+	put_byte(w, 0x85);
+	put_byte(w, 0xc0 | (reg & 7) << 3 | (reg & 7));
+}
+
+struct scratch { /* registers for code at the entry: of these, some are kept in the red zone, which is nobody's yet */
+	unsigned s, u, v;
+	unsigned kept[3];
+	unsigned kept_count;
+};
+
+static unsigned take_scratch(struct scratch *x, uint32_t *free, uint32_t *others)
+{
+	uint32_t *from = *free ? free : others;
+	unsigned reg = hardware_of(*from);
+	if (from == others)
+		x->kept[x->kept_count++] = reg;
+	*from &= *from - 1;
+	return reg;
+}
+
+static struct scratch find_scratch(uint32_t free)
+{
+	const uint32_t never = 1u << RSP | 1u << R11;
+	uint32_t left = free & ~never, others = 0xffff & ~free & ~never;
+	struct scratch x = {0};
+	x.s = take_scratch(&x, &left, &others);
+	x.u = take_scratch(&x, &left, &others);
+	x.v = free >> R11 & 1 ? hardware(R11) : take_scratch(&x, &left, &others);
+	return x;
+}
+
+static void put_kept(struct writer *w, const struct scratch *x, bool back)
+{
+	for (unsigned i = 0; i < x->kept_count; i++)
+		put_memory(w, back ? 0x8b : 0x89, x->kept[i], SP_HARDWARE, -8 * (int32_t)(i + 2));
+}
+
+/* u: what the function's cache has for who has called it, if that was by a way that tells nothing. Returns from where code
+   jumps that has found nothing: to `asks`. */
+static void put_look(struct writer *w, const struct scratch *x, size_t asks[4])
+{
+	const struct write_input *in = w->in;
+	const unsigned s = x->s, u = x->u, v = x->v;
+	int64_t cache = 8 * ((int64_t)in->function + 1 + (int64_t)in->sums->words + in->slots);
+	put_thread(w, 0x8b, s, CONTEXT_TOP);
+	put_memory(w, 0x39, SP_HARDWARE, s, 8); /* cmp %rsp,8(s) */
+	asks[0] = put_short(w, 0x76);           /* jbe */
+	put_memory(w, 0x8b, v, SP_HARDWARE, 0);
+	put_memory(w, 0x8b, u, s, 0);
+	put_rex(w, v, 0, u); /* add */
+	put_byte(w, 0x01);
+	put_byte(w, 0xc0 | (v & 7) << 3 | (u & 7));
+	put_rex(w, 0, 0, u); /* and */
+	put_byte(w, 0x81);
+	put_byte(w, 0xe0 | (u & 7));
+	put_word(w, 8 * (CONTEXTS_CACHE - 1));
+	put_byte(w, 0x65);
+	put_memory(w, 0x8b, u, u, (int32_t)cache);
+	put_test(w, u);
+	asks[1] = put_short(w, 0x74);
+	put_memory(w, 0x39, v, u, HEAD(from));
+	asks[2] = put_short(w, 0x75);
+	put_memory(w, 0x8b, v, s, 0);
+	put_memory(w, 0x39, v, u, HEAD(parent));
+	asks[3] = put_short(w, 0x75);
+	put_memory(w, 0x8b, u, u, HEAD(record));
+}
+
+/* The function has its record, in u. */
+static void put_entered(struct writer *w, const struct write_enter *e, const struct scratch *x)
+{
+	if (!w->in->keeps_record)
+		put_new_entry(w, x->s, x->u);
+	else
+		put_memory(w, 0x8d, hardware(R11), x->u, 0);
+	if (e->counts_calls)
+		put_memory(w, 0xff, 0, x->u, 0); /* incq */
+	put_kept(w, x, true);
+}
+
+static void put_enter(struct writer *w, const struct write_enter *e)
+{
+	struct scratch x = find_scratch(e->free);
+	size_t asks[4];
+	put_kept(w, &x, false);
+	put_look(w, &x, asks);
+	size_t found = put_far(w);
+	for (unsigned i = 0; i < 4; i++)
+		end_short(w, asks[i]);
+	put_kept(w, &x, true);
+	put_enter_ask(w, CONTEXT_ENTER, e->counts_calls);
+	size_t asked = put_far(w);
+	w->out->direct = (uint32_t)w->code.size;
+	put_kept(w, &x, false);
+	put_thread(w, 0x8b, x.s, CONTEXT_TOP);
+	put_memory(w, 0x8b, x.u, x.s, 0);
+	put_base_indexed(w, 0x8b, x.u, x.u, 0, hardware(R11), 0);
+	put_test(w, x.u);
+	size_t known = put_short(w, 0x75);
+	put_kept(w, &x, true);
+	put_enter_ask(w, CONTEXT_ENTER_DIRECT, e->counts_calls);
+	size_t told = put_far(w);
+	end_short(w, known);
+	end_far(w, found);
+	put_entered(w, e, &x);
+	end_far(w, told);
+	end_far(w, asked);
+}
+
+static void put_check(struct writer *w, uint32_t free, bool by_fp, int32_t distance)
+{
+	const int32_t told[] = {(int32_t)w->in->function, distance, by_fp};
+	unsigned base = by_fp ? FP_HARDWARE : SP_HARDWARE;
+	size_t good = 0;
+	free &= ~(1u << RSP);
+	if (free) {
+		unsigned t = hardware_of(free);
+		put_thread(w, 0x8b, t, CONTEXT_TOP);
+		put_memory(w, 0x8b, t, t, 8);
+		put_rex(w, base, 0, t); /* sub */
+		put_byte(w, 0x29);
+		put_byte(w, 0xc0 | base << 3 | (t & 7));
+		put_rex(w, 0, 0, t); /* cmp */
+		put_byte(w, 0x81);
+		put_byte(w, 0xf8 | (t & 7));
+		put_word(w, distance);
+		good = put_short(w, 0x74);
+	}
+	put_ask(w, CONTEXT_CHECK, told, 3);
+	if (free)
+		end_short(w, good);
+}
+
+static void put_slot(struct writer *w, uint32_t slot)
+{
+	put(w, "\x41\xbb", 2); /* movl, r11d */
+	put_word(w, (int32_t)(8 * (1 + w->in->sums->words + slot)));
 }
 
 /* ---- instructions of the function ---- */
@@ -467,6 +758,10 @@ const struct write_cpu write_x86_64 = {
 	.put_restore = put_restore,
 	.put_drop = put_drop,
 	.put_left_sum = put_left_sum,
+	.slot_register = R11,
+	.put_enter = put_enter,
+	.put_check = put_check,
+	.put_slot = put_slot,
 	.aim = aim,
 	.enter = enter,
 };

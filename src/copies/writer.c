@@ -13,8 +13,14 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "copies/depth.h"
 #include "image/image.h"
 #include "isa/insn.h"
+
+static bool is_call(const struct live_insn *i)
+{
+	return i->kind == INSN_CALL || i->kind == INSN_CALL_INDIRECT;
+}
 
 /* ---- for CPUs ---- */
 
@@ -25,7 +31,7 @@ void writer_add_call(struct writer *w, uint64_t target)
 		w->failed = true;
 		return;
 	}
-	c->calls[c->call_count++] = (struct copy_call){(uint32_t)w->code.size, target};
+	c->calls[c->call_count++] = (struct copy_call){(uint32_t)w->code.size, target, w->direct};
 }
 
 void writer_add_fixup(struct writer *w, uint32_t block)
@@ -102,18 +108,22 @@ bool writer_is_own_code(const struct writer *w, uint64_t address)
 
 static int64_t counter(const struct writer *w, int64_t number)
 {
-	return (int64_t)w->in->counters + 8 * (1 + number);
+	return (w->in->depths ? 0 : (int64_t)w->in->counters) + 8 * (1 + number);
 }
 
 /* Counts the path that ends behind a block, with what is still to be added. */
-static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add)
+static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add, bool leaves)
 {
 	const struct write_input *in = w->in;
 	const struct sums_block *b = switches_behind(w, block);
 	struct write_counter c = {.at = counter(w, b->varies ? add : b->value + add),
-				  .sum = b->varies ? b->out : SUMS_NONE};
+				  .sum = b->varies ? b->out : SUMS_NONE,
+				  .in_record = in->depths,
+				  .leaves = leaves};
+	if (in->depths)
+		c.spare = sums_free_registers(in->graph, in->live, &w->use, b, block, edge);
 	add_place(w, COPY_WHOLE, place_register(c.sum), b->varies ? add : b->value + add);
-	if (!sums_counting_registers(in->graph, in->live, w->cpu->use, b, block, edge, &c.free))
+	if (!sums_counting_registers(in->graph, in->live, &w->use, b, block, edge, &c.free))
 		w->refused = "its code cannot be written";
 	w->cpu->put_count(w, &c);
 }
@@ -121,7 +131,8 @@ static void put_end(struct writer *w, uint32_t block, uint32_t edge, int64_t add
 static void put_leave(struct writer *w, uint32_t block)
 {
 	if (numbering_leaves(w->in->graph, block))
-		put_end(w, block, SUMS_LEAVES, w->in->sums->numbering.leave[block]);
+		put_end(w, block, SUMS_LEAVES, w->in->sums->numbering.leave[block],
+			w->in->graph->blocks[block].ends != GRAPH_STOPS);
 }
 
 static bool has_code(const struct writer *w, uint32_t edge)
@@ -158,7 +169,7 @@ static void put_edge(struct writer *w, uint32_t edge)
 	const struct sums_block *from = switches_behind(w, g->from),
 				*to = &w->in->sums->blocks[g->to];
 	if (e->cut && g->kind != EDGE_LANDING)
-		put_end(w, g->from, edge, e->add);
+		put_end(w, g->from, edge, e->add, false);
 	add_way_place(w, edge);
 	if (!has_code(w, edge) || !to->varies)
 		return;
@@ -252,7 +263,12 @@ static void put_call(struct writer *w, uint32_t insn)
 	uint64_t target = w->in->live->insns[insn].target;
 	if (part_of(w, target) && target != w->in->parts[0].start)
 		w->refused = "it calls into itself";
+	if (w->in->depths && !(w->in->live->insns[insn].live >> w->cpu->slot_register & 1)) {
+		w->cpu->put_slot(w, w->slot++);
+		w->direct = true;
+	}
 	w->cpu->put_call(w, insn);
+	w->direct = false;
 }
 
 /* What ends the block, and where it goes on. `insn`: its last instruction. */
@@ -311,6 +327,20 @@ static void put_landing_set(struct writer *w, uint32_t edge)
 		w->cpu->put_set(w, to->in, w->in->sums->numbering.edges[edge].set);
 }
 
+static void put_check(struct writer *w, uint32_t insn, uint32_t free)
+{
+	const struct depth *d = &w->in->depths[insn];
+	w->cpu->put_check(w, free, !d->sp_known, d->sp_known ? d->sp : d->fp);
+}
+
+/* Where an exception comes in. */
+static void put_landing_check(struct writer *w, uint32_t block)
+{
+	const struct live *l = w->in->live;
+	if (w->in->depths)
+		put_check(w, l->first[block], w->use.all & ~live_at_landing(l, &w->use, block));
+}
+
 /* The way of an exception from a call. */
 static void put_landing_edge(struct writer *w, uint32_t edge)
 {
@@ -320,8 +350,11 @@ static void put_landing_edge(struct writer *w, uint32_t edge)
 				*to = &w->in->sums->blocks[g->to];
 	struct write_counter c = {.at = counter(w, from->varies ? e->add : from->value + e->add),
 				  .sum = from->varies ? to->landing_sum : SUMS_NONE,
-				  .free = w->cpu->use->to_count ? to->landing_free : 0};
+				  .free = w->use.to_count ? to->landing_free : 0,
+				  .in_record = w->in->depths,
+				  .spare = to->landing_free};
 	add_landing(w, g->from, g->to);
+	put_landing_check(w, g->to);
 	add_place(w, g->from, from->varies ? COPY_SUM_AWAY : COPY_KNOWN, from->value);
 	if (from->varies)
 		w->cpu->put_left_sum(w, to, from->lost);
@@ -340,6 +373,7 @@ static void put_landings(struct writer *w, uint32_t block)
 	const struct graph *g = w->in->graph;
 	const struct sums_block *b = &w->in->sums->blocks[block];
 	uint32_t any = UINT32_MAX;
+	put_landing_check(w, block);
 	if (b->landing_free)
 		w->cpu->put_drop(w, b->landing_free);
 	for (uint32_t i = 0; i < g->edge_count && any == UINT32_MAX; i++)
@@ -399,8 +433,12 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 		put_call(w, insn);
 	else
 		w->cpu->put_moved(w, insn);
-	if (b->varies && insn == b->restore) {
+	if (b->varies && insn == b->restore)
 		add_place(w, block, COPY_SUM_AWAY, 0);
+	if (w->in->depths && is_call(i) &&
+	    !(last && w->in->graph->blocks[block].ends == GRAPH_STOPS))
+		put_check(w, insn, w->use.all & ~live_behind(l, block, insn));
+	if (b->varies && insn == b->restore) {
 		w->cpu->put_restore(w, b);
 		add_place(w, block, b->out, 0);
 	}
@@ -409,6 +447,13 @@ static void put_insn(struct writer *w, uint32_t block, uint32_t insn, uint32_t n
 /* Counts the call. */
 static void put_entry(struct writer *w)
 {
+	const struct write_enter enter = {.free = w->use.all &
+						  ~live_at_block(w->in->live, w->in->graph->entry),
+					  .counts_calls = w->in->sums->counts_calls};
+	if (w->in->depths) {
+		w->cpu->put_enter(w, &enter);
+		return;
+	}
 	const struct write_counter c = {
 		.at = (int64_t)w->in->counters, .sum = SUMS_NONE, .free = w->in->sums->entry_free};
 	w->cpu->put_count(w, &c);
@@ -422,7 +467,7 @@ static void put_block(struct writer *w, uint32_t block, uint32_t next)
 	add_place(w, block, COPY_SUM_AWAY, 0);
 	if (w->in->graph->blocks[block].landing)
 		put_landings(w, block);
-	if (block == w->in->graph->entry && w->in->sums->counts_calls) {
+	if (block == w->in->graph->entry && (w->in->sums->counts_calls || w->in->depths)) {
 		add_place(w, block, COPY_KNOWN, w->in->sums->numbering.starts[0].set);
 		put_entry(w);
 	}
@@ -507,6 +552,7 @@ static void write_all(struct writer *w, struct buf *tables)
 	out->steps = NULL;
 	out->landings = NULL;
 	out->calls = NULL;
+	out->direct = 0;
 	out->places = NULL;
 	out->step_count = out->landing_count = out->call_count = out->place_count = 0;
 	w->refused = why_not(w->in->graph, w->in->live);
@@ -529,13 +575,15 @@ struct err *write_copy(const struct write_input *input, struct copy *out, struct
 		       const char **refused)
 {
 	const struct write_cpu *cpu = cpu_for(image_machine(input->image));
-	struct writer w = {.in = input, .cpu = cpu, .out = out};
+	struct writer w = {.in = input, .cpu = cpu, .out = out, .use = *cpu->use};
+	if (input->keeps_record)
+		w.use.all &= ~(1u << cpu->slot_register);
 	size_t before = tables->size;
 	write_all(&w, tables);
 	if (w.too_far && !w.failed && !w.refused) {
 		tables->size = before;
 		copy_free(out);
-		w = (struct writer){.in = input, .cpu = cpu, .out = out, .far = true};
+		w = (struct writer){.in = input, .cpu = cpu, .out = out, .use = w.use, .far = true};
 		write_all(&w, tables);
 	}
 	*refused = w.refused;
@@ -544,6 +592,69 @@ struct err *write_copy(const struct write_input *input, struct copy *out, struct
 		copy_free(out);
 	}
 	return w.failed ? err_new("out of memory") : NULL;
+}
+
+/* ---- contexts ---- */
+
+uint32_t write_slots(const struct live *live)
+{
+	uint32_t count = 0;
+	for (size_t i = 0; i < live->insn_count; i++)
+		count += live->insns[i].kind == INSN_CALL;
+	return count;
+}
+
+bool write_can_keep(uint16_t elf_machine, const struct live *live, struct use_cpu *out)
+{
+	const struct write_cpu *cpu = cpu_for(elf_machine);
+	uint32_t reg = cpu->slot_register == SUMS_NONE ? 0 : 1u << cpu->slot_register;
+	for (size_t i = 0; i < live->insn_count; i++) {
+		const struct live_insn *k = &live->insns[i];
+		if (is_call(k) || (k->live | k->use.reads | k->use.writes) & reg)
+			return false;
+	}
+	*out = *cpu->use;
+	out->all &= ~reg;
+	return reg;
+}
+
+static bool is_known_depth(const struct depth *d)
+{
+	return d->sp_known || d->fp_known;
+}
+
+/* Whether what comes behind each call of a block, and comes in by an exception, can be checked. */
+static const char *check_block(const struct write_input *in, const struct depth *depths,
+			       uint32_t block)
+{
+	static const char unknown[] = "where its frame is, is not known after a call";
+	const struct live *l = in->live;
+	const struct graph_block *b = &in->graph->blocks[block];
+	uint32_t end = l->first[block + 1];
+	if (b->landing && (l->first[block] == end || !is_known_depth(&depths[l->first[block]])))
+		return unknown;
+	for (uint32_t k = l->first[block]; k < end; k++) {
+		if (!is_call(&l->insns[k]) || (k + 1 == end && b->ends == GRAPH_STOPS))
+			continue;
+		if (!is_known_depth(&depths[k]))
+			return unknown;
+		if (k + 1 < end ? l->insns[k + 1].flags : l->flags_after[block])
+			return "flags are needed after a call";
+	}
+	return NULL;
+}
+
+const char *write_contexts(const struct write_input *in, const struct depth *depths)
+{
+	const char *why = NULL;
+	if (cpu_for(image_machine(in->image))->slot_register == SUMS_NONE)
+		return "contexts are for x86-64 only, so far";
+	if (live_flags_at_block(in->live, in->graph->entry))
+		return "flags are needed where it begins";
+	for (uint32_t b = 0; b < in->graph->block_count && !why; b++)
+		if (in->graph->blocks[b].reached)
+			why = check_block(in, depths, b);
+	return why;
 }
 
 /* ---- from outside ---- */

@@ -37,6 +37,7 @@ struct write_cpu;
 struct writer {
 	const struct write_input *in;
 	const struct write_cpu *cpu;
+	struct use_cpu use; /* that of the CPU, but for the register of the record */
 	struct copy *out;
 	struct buf code;
 	size_t step_room, landing_room, call_room, place_room;
@@ -50,6 +51,8 @@ struct writer {
 	struct table *tables;
 	size_t table_count;
 	uint32_t block; /* that is written now */
+	uint32_t slot;  /* of the next call */
+	bool direct;    /* what is written next is a call that has said its slot */
 	bool far;       /* branches must reach further than they can by themselves */
 	bool too_far;   /* one does not reach */
 	const char *refused;
@@ -60,6 +63,15 @@ struct write_counter {
 	int64_t at;  /* bytes from the thread's first counter on … */
 	uint8_t sum; /* … and as many words more as this register says, which is not needed afterwards; SUMS_NONE: none */
 	uint32_t free; /* as sums_counting_registers() says */
+	/* In the record of its context: `at` counts from there. More registers that are free; and whether the function is left,
+	   so its entry is dropped. */
+	bool in_record, leaves;
+	uint32_t spare;
+};
+
+struct write_enter { /* where a copy with contexts begins */
+	uint32_t free;
+	bool counts_calls;
 };
 
 /* Registers are numbered as in isa/insn.h. No function but those that say so changes flags. */
@@ -98,6 +110,15 @@ struct write_cpu {
 	   `lost`. They may change flags, too. */
 	void (*put_drop)(struct writer *w, uint32_t free);
 	void (*put_left_sum)(struct writer *w, const struct sums_block *to, int64_t lost);
+
+	/* ---- contexts ---- */
+	uint8_t slot_register; /* that says where the slot of a call is; SUMS_NONE: this CPU has no contexts yet */
+	/* Sets w->out->direct. */
+	void (*put_enter)(struct writer *w, const struct write_enter *enter);
+	/* Makes sure that the last entry is of the function: it is what was entered `distance` above SP, or above the frame pointer. Nothing
+	   may be in the red zone. */
+	void (*put_check)(struct writer *w, uint32_t free, bool by_fp, int32_t distance);
+	void (*put_slot)(struct writer *w, uint32_t slot);
 
 	/* ---- from outside ---- */
 	void (*aim)(uint8_t *code, uint64_t from, uint64_t to);

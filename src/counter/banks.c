@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "counter/contexts.h"
 #include "counter/counter.h"
 #include "counter/cpu.h"
 #include "safe/syscall.h"
@@ -40,6 +41,7 @@ struct path_entry {
 struct local { /* what this process has mapped for a slot */
 	char *stack;
 	uint64_t stack_size;
+	char *contexts; /* if there are any: as large as the path stack */
 	bool room;
 	bool lost; /* its bank is no shared memory here any more */
 };
@@ -48,6 +50,7 @@ static struct {
 	struct banks_header *header;
 	struct local *locals;
 	uint64_t size, slots_at, stride;
+	uint64_t arena;         /* bytes from a bank to its arena; 0: none */
 	uint64_t address_limit; /* 0: none */
 	uint32_t slots;
 	uint32_t space;
@@ -85,8 +88,9 @@ static void *map_apart(uint64_t size, int protection, int flags, int file)
 	atomic_compare_exchange_strong(&lowest, &none, far);
 	for (unsigned i = 0; banks_apart && !got && i < APART_TRIES; i++) {
 		uint64_t at = atomic_fetch_sub(&lowest, size) - size;
-		got = at < far ? map((void *)at, size, protection, flags | MAP_FIXED_NOREPLACE, file)
-			       : NULL;
+		got = at < far
+			      ? map((void *)at, size, protection, flags | MAP_FIXED_NOREPLACE, file)
+			      : NULL;
 	}
 	return got ? got : map(NULL, size, protection, flags, file);
 }
@@ -137,11 +141,13 @@ static void bound_slots(const struct banks_reply *plan)
 
 static bool map_banks(int memory, const struct banks_reply *plan)
 {
-	banks.header = NULL; /* that of an earlier collector stays where it is: its copies may still run */
+	banks.header =
+		NULL; /* that of an earlier collector stays where it is: its copies may still run */
 	banks.space = 0;
 	banks.address_limit = address_limit();
 	bound_slots(plan);
 	banks.stride = plan->stride;
+	banks.arena = plan->arena;
 	banks.slots_at = plan->slots_at;
 	banks.locals = map_own(NULL, banks.slots * sizeof *banks.locals);
 	while (banks.locals && banks.slots && !banks.header) {
@@ -163,6 +169,8 @@ void banks_close(struct counter_room *room)
 	cpu_set_bank(0);
 	if (room)
 		unmap(room->stack, room->stack_size + BANKS_PAGE);
+	if (room && room->contexts)
+		unmap(room->contexts, room->stack_size + BANKS_PAGE);
 	unmap(banks.locals, banks.slots * sizeof *banks.locals);
 	unmap(banks.header, banks.size);
 	banks.header = NULL;
@@ -283,15 +291,25 @@ static bool have_stack(struct local *local, uint64_t stack_size)
 	if (local->stack && local->stack_size >= size)
 		return true;
 	unmap(local->stack, local->stack_size + BANKS_PAGE);
+	unmap(local->contexts, local->stack_size + BANKS_PAGE);
+	local->contexts = NULL;
 	while (!(local->stack = map_stack(size)) && size / 2 >= STACK_SMALL)
 		size = (size / 2) & ~(uint64_t)(BANKS_PAGE - 1);
 	local->stack_size = size;
-	return local->stack;
+	if (local->stack && banks.arena)
+		local->contexts = map_stack(size);
+	if (!banks.arena || local->contexts)
+		return local->stack;
+	unmap(local->stack, size + BANKS_PAGE);
+	local->stack = NULL;
+	return false;
 }
 
 /* Also after an owner that has ended. */
-static struct counter_room *fill_room(char *page, int64_t slot, char *stack, uint64_t stack_size)
+static struct counter_room *fill_room(char *page, int64_t slot, const struct local *local)
 {
+	char *stack = local->stack;
+	const uint64_t stack_size = local->stack_size;
 	struct counter_room *room = (struct counter_room *)page;
 	struct path_entry *lowest = (struct path_entry *)stack;
 	volatile uint64_t *words = (volatile uint64_t *)page;
@@ -305,6 +323,9 @@ static struct counter_room *fill_room(char *page, int64_t slot, char *stack, uin
 	words[BANKS_PAGE / sizeof *words - 1] = (uint64_t)(lowest + 1);
 	words[BANKS_PAGE / sizeof *words - 2] = (uint64_t)stack + stack_size / 2;
 	words[BANKS_PAGE / sizeof *words - 3] = (uint64_t)(lowest + 1);
+	room->contexts = local->contexts;
+	if (local->contexts)
+		contexts_begin(room->bank, room->bank + banks.arena, local->contexts, stack_size);
 	return room;
 }
 
@@ -323,7 +344,7 @@ static struct counter_room *take_lone(uint64_t stack_size)
 	char *page = map_own(NULL, banks.stride);
 	atomic_fetch_add(&banks.header->left_out, 1);
 	if (page && have_stack(&local, stack_size))
-		return fill_room(page, -1, local.stack, local.stack_size);
+		return fill_room(page, -1, &local);
 	unmap(page, banks.stride);
 	return NULL;
 }
@@ -335,7 +356,7 @@ static bool make_first_bank(void)
 	uint64_t bank = banks.stride - BANKS_PAGE;
 	char *page = map_own(NULL, BANKS_PAGE + 2 * bank), *stack = map_stack(STACK_SMALL);
 	if (page && stack && cpu_set_first_bank((uint64_t)page + BANKS_PAGE)) {
-		fill_room(page, -1, stack, STACK_SMALL);
+		fill_room(page, -1, &(struct local){.stack = stack, .stack_size = STACK_SMALL});
 		return true;
 	}
 	unmap(page, BANKS_PAGE + 2 * bank);
@@ -373,7 +394,7 @@ struct counter_room *banks_take(uint64_t stack_size)
 		return take_lone(stack_size);
 	struct local *local = &banks.locals[slot];
 	if (have_page((uint32_t)slot) && have_stack(local, stack_size))
-		return fill_room(page_of((uint32_t)slot), slot, local->stack, local->stack_size);
+		return fill_room(page_of((uint32_t)slot), slot, local);
 	free_slot((uint32_t)slot);
 	return NULL;
 }
@@ -409,6 +430,9 @@ static void leave_out(struct counter_room *room)
 {
 	banks.locals[room->slot].lost = true;
 	map_own((void *)room->bank, banks.stride - BANKS_PAGE);
+	if (room->contexts)
+		contexts_begin(room->bank, room->bank + banks.arena, room->contexts,
+			       room->stack_size);
 	atomic_fetch_add(&banks.header->left_out, 1);
 }
 
@@ -426,12 +450,16 @@ static void move_to(struct counter_room *room, uint32_t slot)
 	struct local *from = &banks.locals[room->slot], *to = &banks.locals[slot];
 	struct counter_room *other = (struct counter_room *)page_of(slot);
 	unmap(to->stack, to->stack_size + BANKS_PAGE);
+	unmap(to->contexts, to->stack_size + BANKS_PAGE);
 	to->stack = from->stack;
+	to->contexts = from->contexts;
 	to->stack_size = from->stack_size;
-	from->stack = NULL;
+	from->stack = from->contexts = NULL;
 	copy_room(other, room);
 	other->slot = slot;
 	banks_begin(other);
+	if (banks.arena)
+		contexts_move(room->bank, other->bank, other->bank + banks.arena, banks.arena);
 }
 
 void banks_after_fork(struct counter_room *room)

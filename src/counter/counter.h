@@ -6,6 +6,7 @@
  *
  *    start.c    the constructor: asks the collector, loads the copies of functions
  *    banks.c    a bank of counters for each thread, and its path stack
+ *    contexts.c calling contexts
  *    threads.c  new threads, and forked processes
  *    late.c     the same in a process that runs already
  *    talk.c     packets to the collector and from it, and the objects that it wants to be loaded
@@ -15,6 +16,7 @@
  *    %gs:0        the bank, counters of 64 bits
  *    %gs:-8       the path stack: where the next entry goes, {sum, SP} of 16 bytes. The lowest entry has SP ~0
  *    %gs:-16      the middle of the path stack; %gs:-24: where its second entry goes (copies/write.h says what for)
+ *    %gs:-32 …    if calling contexts are told apart: contexts.h
  *    %gs:-3840 …  memory of its own, which is 0 at first
  *
  * Functions that run where a thread has no bank of its own yet must not be copied. libc runs them between the system call
@@ -44,13 +46,14 @@
 struct counter_room {
 	uint64_t bank; /* its address; if it is not, this is no room */
 	int32_t thread, given;
-	int64_t slot;  /* -1: a bank that nobody will read */
-	char *stack;   /* the path stack */
+	int64_t slot;   /* -1: a bank that nobody will read */
+	char *stack;    /* the path stack */
+	char *contexts; /* the stack of contexts, as large; NULL: none */
 	uint64_t stack_size;
-	uint64_t mask; /* the thread's signals, from when it is made */
-	uint64_t held; /* the same while it forks */
+	uint64_t mask;    /* the thread's signals, from when it is made */
+	uint64_t held;    /* the same while it forks */
 	uint32_t forking; /* how many calls of ours wait for that; */
-	uint32_t moved;	  /* in the child: the bank is its own already */
+	uint32_t moved;   /* in the child: the bank is its own already */
 	void *(*start)(void *);
 	int (*start_c11)(void *);
 	void *argument;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "counter/counter.h"
+#include "counter/contexts.h"
 #include "counter/cpu.h"
 #include "safe/syscall.h"
 

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "counter/contexts.h"
 #include "counter/counter.h"
 #include "counter/cpu.h"
 #include "safe/syscall.h"
@@ -98,13 +99,15 @@ static bool is_sane(const struct banks_reply *reply)
 {
 	return reply->kind == BANKS_PLAN && reply->slots && reply->stride > BANKS_PAGE &&
 	       reply->slots_at >= sizeof(struct banks_header) &&
-	       (reply->size - reply->slots_at) / reply->stride >= reply->slots;
+	       (reply->size - reply->slots_at) / reply->stride >= reply->slots &&
+	       reply->arena < reply->stride;
 }
 
 bool talk_hello(int fd, struct banks_request *request, struct banks_reply *plan, int *memory)
 {
 	const char *trouble = request->late ? NULL : cpu_trouble();
 	request->atomics = cpu_has_atomics();
+	request->contexts = !request->late && contexts_known();
 	request->thread_word = cpu_word();
 	if (trouble)
 		snprintf(request->trouble, sizeof request->trouble, "%s", trouble);
@@ -150,18 +153,20 @@ static bool load(const struct banks_reply *reply, char trouble[BANKS_TEXT])
 static bool map_hooks(const struct banks_reply *reply, char trouble[BANKS_TEXT])
 {
 	int file = memchr(reply->path, 0, sizeof reply->path)
-			   ? (int)SAFE_SYSCALL(SYS_openat, AT_FDCWD, reply->path, O_RDONLY | O_CLOEXEC, 0)
+			   ? (int)SAFE_SYSCALL(SYS_openat, AT_FDCWD, reply->path,
+					       O_RDONLY | O_CLOEXEC, 0)
 			   : -1;
 	long at = file < 0 ? file
 			   : safe_syscall6(SYS_mmap, (long)reply->base, BANKS_PAGE,
-					   PROT_READ | PROT_EXEC,
-					   MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, 0);
+					   PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+					   file, 0);
 	talk_close(file);
 	if (at == (long)reply->base) {
 		threads_hook(reply->bodies);
 		return true;
 	}
-	snprintf(trouble, BANKS_TEXT, "its functions cannot be entered: what it maps is in the way: try again");
+	snprintf(trouble, BANKS_TEXT,
+		 "its functions cannot be entered: what it maps is in the way: try again");
 	return false;
 }
 

@@ -92,12 +92,12 @@ static int costliest_first(const void *a, const void *b)
 	return order ? order : compare(x->function->address, y->function->address);
 }
 
-static char *name_of(const struct path_function *f)
+char *ranking_name(const char *symbol, uint64_t address)
 {
 	struct buf name = {0};
-	if (f->name && *f->name)
-		return name_demangle(f->name);
-	buf_printf(&name, "0x%" PRIx64, f->address);
+	if (symbol && *symbol)
+		return name_demangle(symbol);
+	buf_printf(&name, "0x%" PRIx64, address);
 	return buf_take(&name);
 }
 
@@ -152,7 +152,7 @@ static struct err *rank(struct ranking *all, const struct path_result *result,
 			const struct path_function *f)
 {
 	struct ranked_function *r = &all->functions[all->count++];
-	*r = (struct ranked_function){.function = f, .name = name_of(f)};
+	*r = (struct ranked_function){.function = f, .name = ranking_name(f->name, f->address)};
 	if (!r->name)
 		return err_new("out of memory");
 	if (f->state == PATH_REFUSED) {

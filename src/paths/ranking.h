@@ -48,6 +48,9 @@ struct ranking {
 struct err *ranking_make(const struct path_result *result, struct ranking *out);
 void ranking_free(struct ranking *ranking);
 
+/* The name of a function for people, malloc'ed. `symbol`: "" if it has none. */
+char *ranking_name(const char *symbol, uint64_t address);
+
 /* The instructions of all times a path was taken. */
 uint64_t ranked_path_cost(const struct ranked_path *path);
 /* The same of the first paths of a function, at most so many. */

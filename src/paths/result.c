@@ -31,6 +31,7 @@ void path_result_free(struct path_result *r)
 		free(r->metrics[i].unit);
 	}
 	free(r->functions);
+	path_contexts_free(&r->contexts);
 	*r = (struct path_result){0};
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "flow/graph.h"
+#include "paths/contexts.h"
 #include "paths/numbering.h"
 
 struct err;
@@ -46,6 +47,7 @@ struct path_function {
 	uint8_t state;      /* enum path_state */
 	const char *reason; /* whoever made the function owns that */
 	/* The rest is of those that are PATH_EXACT. */
+	bool no_context; /* its contexts are not told apart, though those of others are */
 	struct graph graph;
 	struct numbering numbering; /* of that graph */
 	uint32_t *lengths;          /* by block: its instructions; NULL: to be seen in the file */
@@ -66,6 +68,7 @@ struct path_result {
 	uint64_t forks;
 	struct path_metric metrics[PATH_METRICS_MAX];
 	size_t metric_count;
+	struct path_contexts contexts; /* their counts are in those of the functions, too */
 	size_t by; /* that functions and paths are ordered by, if there is one */
 };
 

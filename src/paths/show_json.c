@@ -110,6 +110,7 @@ static void put_path(const struct ranking *ranking, const struct path_result *re
 	json_put_u64(j, "instructions", p->length);
 	put_sampled(ranking, result, r, p, j);
 	show_way_json(r, path, j);
+	show_path_contexts_json(result, r->function, p->number, j);
 	json_end_object(j);
 }
 
@@ -189,6 +190,7 @@ static struct err *put_function(const struct ranking *ranking, const struct path
 		if (result->metric_count)
 			put_metrics(result, f, j);
 		put_edges(r, j);
+		show_function_contexts_json(result, f, j);
 		e = put_paths(ranking, result, r, limit, j);
 	}
 	json_end_object(j);
@@ -230,6 +232,7 @@ struct err *path_show_json(const struct path_result *result, const struct path_s
 	for (size_t i = 0; i < ranking.count && !e; i++)
 		e = put_function(&ranking, result, &ranking.functions[i], show->limit, j);
 	json_end_array(j);
+	show_contexts_json(result, j);
 	if (result->metric_count)
 		put_all_metrics(result, j);
 	json_key(j, "checks");

@@ -164,6 +164,7 @@ static struct err *put_summary(const struct path_result *result, const struct ra
 			   "ends twice\n",
 			   (int)strlen(show->name), "", result->forks,
 			   result->forks == 1 ? "" : "s");
+	show_contexts_summary(r, result, show->name, out);
 	show_metric_summary(r, show->name, out);
 	put_notes(show->notes, show->name, out);
 	return e;
@@ -276,6 +277,8 @@ struct err *path_show_text(const struct path_result *result, const struct path_s
 		if (!r.functions[i].path_count || (show->limit && i == FUNCTIONS_DETAILED))
 			break;
 		e = show_paths(&r, &r.functions[i], show->limit, out);
+		if (!e)
+			e = show_contexts(&r, result, &r.functions[i], show->limit, out);
 	}
 	if (!e && out->failed)
 		e = err_new("out of memory");

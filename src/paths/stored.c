@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "paths/files.h"
@@ -166,12 +167,69 @@ static struct err *store_function(struct storing *s, const struct path_function 
 	return profile_count_paths(s->profile, &out);
 }
 
+/* ---- contexts ---- */
+
+/* The module of each function that has contexts, as the counted function has it. */
+static struct err *find_modules(struct storing *s, uint32_t *modules)
+{
+	const struct path_contexts *c = &s->result->contexts;
+	for (size_t i = 0; i < c->place_count; i++) {
+		const struct path_caller *place = &c->places[i];
+		struct err *e = NULL;
+		for (size_t k = 0; k < s->result->count && !modules[i] && !e; k++) {
+			const struct path_function *f = &s->result->functions[k];
+			if (f->address != place->address || strcmp(f->module, place->module))
+				continue;
+			e = find_module(s, f);
+			modules[i] = s->module;
+		}
+		if (e)
+			return e;
+	}
+	return NULL;
+}
+
+static struct err *store_context(const struct storing *s, const struct path_context *n,
+				 const uint32_t *modules)
+{
+	const struct path_caller *place = &s->result->contexts.places[n->place];
+	struct profile_path *paths = calloc(n->taken_count + 1, sizeof *paths);
+	if (!paths)
+		return err_new("out of memory");
+	for (size_t i = 0; i < n->taken_count; i++)
+		paths[i] = (struct profile_path){n->taken[i].path, n->taken[i].count};
+	const struct profile_context context = {.parent = n->parent,
+						.module = modules[n->place],
+						.address = place->address,
+						.site = n->site,
+						.entries = n->entries,
+						.unknown = n->unknown,
+						.paths = paths,
+						.path_count = n->taken_count};
+	struct err *e = profile_add_context(s->profile, &context);
+	free(paths);
+	return e;
+}
+
+static struct err *store_contexts(struct storing *s)
+{
+	const struct path_contexts *c = &s->result->contexts;
+	uint32_t *modules = calloc(c->place_count + 1, sizeof *modules);
+	struct err *e = modules ? find_modules(s, modules) : err_new("out of memory");
+	for (size_t i = PATH_CONTEXTS_FIRST; i < c->count && !e; i++)
+		e = store_context(s, &c->items[i], modules);
+	free(modules);
+	return e;
+}
+
 struct err *path_result_store(const struct path_result *result, struct profile *profile)
 {
 	struct storing s = {.profile = profile, .result = result};
 	struct err *e = NULL;
 	for (size_t i = 0; i < result->count && !e; i++)
 		e = store_function(&s, &result->functions[i]);
+	if (!e && profile->context_count == 0)
+		e = store_contexts(&s);
 	profile->forks += result->forks;
 	path_files_free(&s.files);
 	return e ? e : profile_settle(profile);
@@ -264,6 +322,60 @@ static bool restore_function(const struct profile *p, const struct profile_count
 	       (refused || restore_counted(c, result, left, f));
 }
 
+/* ---- contexts ---- */
+
+static const char *name_at(const struct profile *p, uint32_t module, uint64_t address)
+{
+	size_t i = FIRST_NOT(k, p->counted_count,
+			     p->counted[k].module < module || (p->counted[k].module == module &&
+							       p->counted[k].address < address));
+	bool here = i < p->counted_count && p->counted[i].module == module &&
+		    p->counted[i].address == address;
+	return here ? p->counted[i].name : "";
+}
+
+/* Those that were called, but in no context. */
+static void find_without(struct path_result *r)
+{
+	for (size_t i = 0; i < r->count && r->contexts.count; i++) {
+		struct path_function *f = &r->functions[i];
+		f->no_context = f->state == PATH_EXACT && f->entries &&
+				!path_contexts_of(&r->contexts, f->module, f->address);
+	}
+}
+
+/* `to`: by index, what becomes of it. */
+static bool restore_context(const struct profile *p, const struct profile_context *x, uint32_t *to,
+			    size_t index, struct path_contexts *out)
+{
+	uint32_t place = path_contexts_place(out, name_at(p, x->module, x->address),
+					     p->modules[x->module].path, x->address);
+	uint32_t parent = x->parent < PROFILE_CONTEXT_FIRST ? x->parent
+							    : to[x->parent - PROFILE_CONTEXT_FIRST];
+	bool good = place != PATH_NO_CONTEXT;
+	to[index] = good ? path_contexts_add(out, parent, place, x->site) : PATH_NO_CONTEXT;
+	good = to[index] != PATH_NO_CONTEXT;
+	if (good) {
+		out->items[to[index]].entries += x->entries;
+		out->items[to[index]].unknown += x->unknown;
+	}
+	for (size_t i = 0; i < x->path_count && good; i++)
+		good = path_contexts_count(out, to[index], x->paths[i].number, x->paths[i].count);
+	return good;
+}
+
+static struct err *restore_contexts(const struct profile *p, struct path_result *out)
+{
+	uint32_t *to = calloc(p->context_count + 1, sizeof *to);
+	bool good = to && (!p->context_count || path_contexts_open(&out->contexts));
+	for (size_t i = 0; i < p->context_count && good; i++)
+		good = restore_context(p, &p->contexts[i], to, i, &out->contexts);
+	free(to);
+	path_contexts_settle(&out->contexts);
+	find_without(out);
+	return good ? NULL : err_new("out of memory");
+}
+
 struct err *path_result_restore(const struct profile *p, struct path_result *out, size_t *left_out)
 {
 	struct budget left = {COUNTERS_MAX, STEPS_MAX};
@@ -279,6 +391,8 @@ struct err *path_result_restore(const struct profile *p, struct path_result *out
 		path_function_free(&f);
 		++*left_out;
 	}
+	if (!e)
+		e = restore_contexts(p, out);
 	if (e)
 		path_result_free(out);
 	else

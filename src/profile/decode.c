@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/sum.h"
+#include "profile/contexts.h"
 #include "profile/counted.h"
 #include "profile/edges.h"
 #include "profile/own.h"
@@ -37,7 +38,7 @@ static uint32_t map_next(const struct index_map *m)
 	return m->count ? m->old[m->count - 1] + 1 : 0;
 }
 
-static bool map_push(struct decoder *d, struct index_map *m, uint32_t old)
+bool decode_map_push(struct decoder *d, struct index_map *m, uint32_t old)
 {
 	uint32_t *moved = own_grow(m->old, &m->room, m->count, sizeof *moved);
 	if (!moved) {
@@ -237,7 +238,7 @@ static void read_rows(struct decoder *d, struct cursor *c, unsigned type, struct
 		c->bad = true;
 	for (size_t i = 0; i < count && !c->bad; i++) {
 		read(d, c);
-		if (d->error || c->bad || (m && !map_push(d, m, first + (uint32_t)i)))
+		if (d->error || c->bad || (m && !decode_map_push(d, m, first + (uint32_t)i)))
 			return;
 		d->tables[type].got++;
 	}
@@ -327,7 +328,7 @@ static void add_node(struct decoder *d, const struct profile_node *frame, uint32
 		decode_complain(d, FORMAT_NODES, "malformed");
 	else if (n.parent != INDEX_NONE) {
 		d->error = own_append_node(d->p, &n);
-		if (!d->error && map_push(d, &d->nodes, index))
+		if (!d->error && decode_map_push(d, &d->nodes, index))
 			d->tables[FORMAT_NODES].got++;
 	}
 }
@@ -521,6 +522,8 @@ static void read_section(struct decoder *d, struct cursor *c, unsigned type)
 		return edges_read(d, c);
 	case FORMAT_PATHS:
 		return counted_read(d, c);
+	case FORMAT_CONTEXTS:
+		return contexts_read(d, c);
 	}
 }
 
@@ -549,7 +552,7 @@ static bool read_type(struct decoder *d, unsigned type)
 bool decode_tables(struct decoder *d)
 {
 	/* Their first rows are in every profile and in no file. */
-	if (!map_push(d, &d->modules, 0) || !map_push(d, &d->nodes, 0))
+	if (!decode_map_push(d, &d->modules, 0) || !decode_map_push(d, &d->nodes, 0))
 		return false;
 	for (unsigned type = 1; type < FORMAT_TYPES; type++)
 		if (!read_type(d, type))
@@ -571,4 +574,5 @@ void decode_free(struct decoder *d)
 	map_free(&d->processes);
 	map_free(&d->threads);
 	map_free(&d->nodes);
+	map_free(&d->contexts);
 }

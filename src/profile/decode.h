@@ -28,7 +28,7 @@ struct decoder {
 	struct profile *p;
 	struct sections sections;
 	struct table_state tables[FORMAT_TYPES];
-	struct index_map modules, metrics, processes, threads, nodes;
+	struct index_map modules, metrics, processes, threads, nodes, contexts;
 	struct profile_value last;     /* the one read last, as in the file; count 0: none yet */
 	uint64_t dropped;              /* samples of values that could not be placed */
 	struct profile_span last_span; /* likewise, samples 0: none yet */
@@ -46,6 +46,8 @@ bool decode_references(struct decoder *d);
 
 /* A text of a row, as the profile's own string; "" without memory, and then d->error says so. */
 const char *decode_text(struct decoder *d, struct cursor *c);
+/* Notes the index that the next row of a table had. */
+bool decode_map_push(struct decoder *d, struct index_map *m, uint32_t old);
 /* Notes the first problem of a table. */
 void decode_complain(struct decoder *d, unsigned type, const char *problem);
 

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "profile/contexts.h"
 #include "profile/counted.h"
 #include "profile/edges.h"
 #include "profile/format.h"
@@ -357,6 +358,16 @@ static void put_counted(struct encoder *e)
 	e->totals[FORMAT_PATHS] = e->p->counted_count;
 }
 
+static void put_contexts(struct encoder *e)
+{
+	const struct profile *p = e->p;
+	for (size_t at = 0; at < p->context_count && !e->raw.failed;) {
+		at += contexts_put(&e->raw, &p->contexts[at], at, p->context_count - at);
+		put_section(e, FORMAT_CONTEXTS);
+	}
+	e->totals[FORMAT_CONTEXTS] = p->context_count;
+}
+
 static void put_end(struct encoder *e)
 {
 	format_put_number(&e->raw, e->sections);
@@ -388,6 +399,7 @@ static void put_all(struct encoder *e)
 	put_wakes(e);
 	put_edges(e);
 	put_counted(e);
+	put_contexts(e);
 	put_end(e);
 }
 

@@ -16,7 +16,7 @@
 	"\x89"       \
 	"CLP\r\n\x1a\n"
 #define FORMAT_MAJOR 1
-#define FORMAT_MINOR 7
+#define FORMAT_MINOR 8
 #define FORMAT_HEADER_SIZE 24 /* magic, major and minor (16 bits), flags (32), checksum */
 
 #define FORMAT_SYNC \
@@ -37,10 +37,11 @@ enum format_type {
 	FORMAT_VALUES,
 	FORMAT_LOST,
 	FORMAT_END,
-	FORMAT_SPANS, /* since version 1.1 */
-	FORMAT_WAKES, /* since version 1.3 */
-	FORMAT_EDGES, /* since version 1.5 */
-	FORMAT_PATHS, /* since version 1.6 */
+	FORMAT_SPANS,    /* since version 1.1 */
+	FORMAT_WAKES,    /* since version 1.3 */
+	FORMAT_EDGES,    /* since version 1.5 */
+	FORMAT_PATHS,    /* since version 1.6 */
+	FORMAT_CONTEXTS, /* since version 1.8 */
 	FORMAT_TYPES,
 };
 

@@ -195,6 +195,13 @@ static struct err *merge_tree(struct merge *m)
 		f.module = m->modules[f.module];
 		e = profile_count_paths(m->into, &f);
 	}
+	const uint32_t before = (uint32_t)m->into->context_count;
+	for (size_t i = 0; i < from->context_count && !e; i++) {
+		struct profile_context c = from->contexts[i];
+		c.module = m->modules[c.module];
+		c.parent += c.parent >= PROFILE_CONTEXT_FIRST ? before : 0;
+		e = profile_add_context(m->into, &c);
+	}
 	for (size_t i = 0; i < from->lost_count && !e; i++)
 		e = profile_lose(m->into, from->lost[i].reason, from->lost[i].count);
 	return e;

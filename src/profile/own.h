@@ -27,16 +27,17 @@ struct profile_private {
 
 	/* Allocated elements of the public arrays. */
 	size_t module_room, metric_room, process_room, thread_room, node_room, value_room,
-		span_room, wake_room, edge_room, counted_room, lost_room;
+		span_room, wake_room, edge_room, counted_room, context_room, lost_room;
 
 	/* Of the first `hashed` nodes. A profile that is only looked at needs none. */
 	struct node_slot *slots; /* a power of two */
 	size_t slot_room, hashed;
 
-	size_t settled;         /* the first of the values that are in order, each key once */
-	size_t ordered;         /* the same of the spans */
-	size_t counted_settled; /* so many functions with paths are in order, each once */
-	uint64_t path_sum;      /* their paths */
+	size_t settled;          /* the first of the values that are in order, each key once */
+	size_t ordered;          /* the same of the spans */
+	size_t counted_settled;  /* so many functions with paths are in order, each once */
+	uint64_t path_sum;       /* their paths, and those of contexts */
+	size_t contexts_settled; /* so many contexts are there once */
 };
 
 /* `items` with room for one more than `count` elements, moved if need be; NULL without memory
@@ -64,6 +65,10 @@ void own_settle_edges(struct profile *p);
 struct err *own_append_counted(struct profile *p, struct profile_counted *function);
 struct err *own_settle_counted(struct profile *p);
 void own_free_counted(struct profile *p);
+/* contexts.c. Takes the context's paths, also if there is no memory. */
+struct err *own_append_context(struct profile *p, struct profile_context *context);
+struct err *own_settle_contexts(struct profile *p);
+void own_free_contexts(struct profile *p);
 /* Adds a name to a module; the caller keeps them ascending. */
 struct err *own_append_name(struct profile *p, uint32_t module, const struct profile_name *name);
 /* Adds those of an equal module of another profile. */

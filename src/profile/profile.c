@@ -64,6 +64,7 @@ void profile_free(struct profile *p)
 	free(p->wakes);
 	free(p->edges);
 	own_free_counted(p);
+	own_free_contexts(p);
 	free(p->lost);
 	own_strings_free(p->own);
 	free(p->own->slots);

@@ -34,7 +34,8 @@ struct profile;
 #define PROFILE_EDGE_MAX (1u << 21)     /* more are left out */
 #define PROFILE_COUNTED_MAX (1u << 22)  /* functions whose paths were counted */
 #define PROFILE_PATH_MAX (1u << 20)     /* paths of a function that were taken */
-#define PROFILE_PATH_SUM_MAX (1u << 26) /* of all functions of a file */
+#define PROFILE_PATH_SUM_MAX (1u << 26) /* of all functions and contexts of a file */
+#define PROFILE_CONTEXT_MAX (1u << 22)  /* calling contexts of functions with paths */
 #define PROFILE_GRAPH_MAX (1u << 24)    /* bytes of what says how a function is made */
 #define PROFILE_TABLE_MAX (1u << 24)    /* modules, processes, threads; names of all modules */
 #define PROFILE_STRING_MAX (1u << 20)   /* bytes; what is longer is cut */
@@ -192,6 +193,21 @@ struct profile_counted {
 	size_t sampled_count;
 };
 
+/* A function that was counted, as it was called: a tree, each after its caller. Its counts are in those of the function, too. */
+#define PROFILE_CONTEXT_OUTSIDE 0u /* called by nobody that was counted */
+#define PROFILE_CONTEXT_ASTRAY 1u  /* it is not known by whom */
+#define PROFILE_CONTEXT_FIRST 2u   /* and from here on, index of the caller */
+struct profile_context {
+	uint32_t parent;
+	uint32_t module;  /* of the function */
+	uint64_t address; /* its entry */
+	uint64_t
+		site; /* the address of the call in the caller; 0: code that is not counted called, and the caller called that */
+	uint64_t entries, unknown;  /* as in struct profile_counted */
+	struct profile_path *paths; /* ascending by number */
+	size_t path_count;
+};
+
 /* Samples that are in no tree, by reason. */
 struct profile_lost {
 	const char *reason;
@@ -238,6 +254,8 @@ struct profile {
 	size_t edge_count;
 	struct profile_counted *counted;
 	size_t counted_count;
+	struct profile_context *contexts;
+	size_t context_count;
 	struct profile_lost *lost;
 	size_t lost_count;
 
@@ -289,6 +307,8 @@ struct err *profile_edge(struct profile *p, const struct profile_edge *edge);
 /* Adds a function whose paths were counted, with copies of all it has. Functions with the same graph at the same place are one,
    after profile_settle. */
 struct err *profile_count_paths(struct profile *p, const struct profile_counted *function);
+/* Adds a calling context, with a copy of its paths. Its caller must be there. Equal ones are one, after profile_settle. */
+struct err *profile_add_context(struct profile *p, const struct profile_context *context);
 /* Moves the values of a metric from node i to to[i], of the first `count` nodes; 0: they stay. */
 struct err *profile_move(struct profile *p, uint32_t metric, const uint32_t *to, size_t count);
 /* Puts a sample on the time line: `weight` periods that ended at `ns` since the recording began. In

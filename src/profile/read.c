@@ -33,6 +33,7 @@ static const char *const table_names[FORMAT_TYPES] = {
 	[FORMAT_WAKES] = "wakes",
 	[FORMAT_EDGES] = "edges",
 	[FORMAT_PATHS] = "functions with paths",
+	[FORMAT_CONTEXTS] = "calling contexts",
 };
 
 /* Whether these can be the first bytes of a profile; one with a damaged header can still be. */

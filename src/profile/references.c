@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/sum.h"
+#include "profile/contexts.h"
 #include "profile/decode.h"
 #include "profile/own.h"
 #include "profile/sampled.h"
@@ -85,6 +86,8 @@ static void add_modules(struct decoder *d)
 	}
 	for (size_t i = 0; i < d->p->counted_count; i++)
 		refer(d, &d->modules, d->p->counted[i].module);
+	for (size_t i = 0; i < d->p->context_count; i++)
+		refer(d, &d->modules, d->p->contexts[i].module);
 	limit_missing(d, &d->modules, FORMAT_MODULES, PROFILE_TABLE_MAX);
 	for (size_t i = 0; i < d->modules.stand_in_count && !d->error; i++)
 		d->error = profile_add_module(d->p, &lost, &index);
@@ -301,6 +304,7 @@ bool decode_references(struct decoder *d)
 	renumber_wakes(d);
 	renumber_edges(d);
 	renumber_counted(d);
+	contexts_renumber(d);
 	if (!renumber_rest(d))
 		d->error = err_new("more is missing than can be made up for");
 	else

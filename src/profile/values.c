@@ -152,6 +152,8 @@ struct err *profile_settle(struct profile *p)
 	own_settle_edges(p);
 	if (!e)
 		e = own_settle_counted(p);
+	if (!e)
+		e = own_settle_contexts(p);
 	return e ? e : own_settle_spans(p);
 }
 

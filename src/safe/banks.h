@@ -112,7 +112,8 @@ struct banks_request {
 	uint32_t magic, kind;
 	/* Of HELLO, what code needs to know on aarch64 (copies/write.h): where a thread's word is, from its thread pointer
 	   on; and whether the CPU adds to memory by one instruction. */
-	uint32_t atomics, reserved;
+	uint32_t atomics;
+	uint32_t contexts; /* whether calling contexts can be told apart there */
 	uint64_t thread_word;
 	/* Of HELLO, in a process that ran already: */
 	uint32_t late, late_reserved;
@@ -132,6 +133,8 @@ struct banks_reply {
 	/* of PLAN: how many slots there are, and where; of all, in bytes */
 	uint32_t slots;
 	uint64_t slots_at, stride, size;
+	uint64_t
+		arena; /* of PLAN: bytes from a bank to its arena of contexts (safe/contexts.h); 0: there is none */
 	uint64_t base; /* of OBJECT and HOOKS: where its first byte must be */
 	uint64_t bodies[BANKS_HOOKED]; /* of HOOKS: what goes on as the functions; 0: they are not entered by us */
 	uint64_t count; /* of MORE: how many banks */

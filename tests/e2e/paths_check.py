@@ -22,7 +22,7 @@ ENDS = re.compile(r"(repz |bnd |notrack )*(ret|j[a-z]+|b\b|br\b|b\.|cbn?z|tbn?z)
 
 
 class Function:
-    def __init__(self, told):
+    def __init__(self, told, contexts=None):
         self.name, self.told, self.entry = told["name"], told, int(told["address"], 16)
         assert len(told["paths"]) == told["taken"], (self.name, "--limit 0 is needed")
         self.counted, self.cuts, self.starts = {}, set(), {self.entry}
@@ -39,11 +39,51 @@ class Function:
         self.starts.update(b for _, b in self.edges)
         self.entries, self.sure, self.perhaps = 0, collections.Counter(), collections.Counter()
         self.traced_edges = collections.Counter()
+        # By context: of a path, how often; of None, the calls.
+        self.context_sure, self.context_perhaps = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+        self.has_contexts = bool(told.get("contexts") is not None)
+        self.context_counts = collections.defaultdict(collections.Counter)
+        for number in told.get("contexts") or []:
+            self.context_counts[context_key(contexts, number)][None] += contexts[number]["entries"]
+        for path in told["paths"]:
+            key = tuple(int(b, 16) for b in path["blocks"]), int(path["next"], 16) if path["next"] else None
+            for number, count in path.get("contexts", []):
+                self.context_counts[context_key(contexts, number)][key] += count
+
+
+def context_key(contexts, number):
+    """The calls that lead to a context: each function's entry, and where it was called."""
+    key = []
+    while number is not None:
+        context = contexts[number]
+        if not context["known"]:
+            return None
+        key.append((int(context["address"], 16), int(context["site"], 16) if context["site"] else None))
+        number = context["caller"]
+    return tuple(key)
+
+
+class Context:
+    """Of a call in the trace."""
+
+    def __init__(self, entry, parent, site):
+        self.entry, self.parent, self.callees = entry, parent, {}
+        self.key = ((entry, site),) + (parent.key if parent else ())
+
+    def callee(self, entry, site):
+        if (entry, site) not in self.callees:
+            above = self
+            while above and above.entry != entry:
+                above = above.parent
+            self.callees[entry, site] = above or Context(entry, self, site)
+        return self.callees[entry, site]
 
 
 class Call:
-    def __init__(self, function, sp):
-        self.function, self.sp = function, sp
+    def __init__(self, function, sp, returns, context):
+        self.function, self.sp, self.returns, self.context = function, sp, returns, context
+        if context:
+            function.context_sure[context.key][None] += 1
         self.blocks, self.edges, self.last = [], [], None
         function.entries += 1
 
@@ -51,6 +91,8 @@ class Call:
         if self.blocks:
             f = self.function
             (f.sure if sure else f.perhaps)[tuple(self.blocks), after] += 1
+            if self.context:
+                (f.context_sure if sure else f.context_perhaps)[self.context.key][tuple(self.blocks), after] += 1
             if sure:
                 f.traced_edges.update(self.edges)
         self.blocks, self.edges = [], []
@@ -101,6 +143,7 @@ def read_code(program):
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
     found = [(int(a, 16), m) for a, m in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", text, re.M)]
     code = Code((a, (m.strip(), following[0])) for (a, m), following in zip(found, found[1:] + [(0, "")]))
+    code.calls = {following: a for a, (m, following) in code.items() if CALLS.match(m)}
     code.again = {following: a for a, (m, following) in code.items() if CALLS.match(m) and RETURNS_AGAIN.search(m)}
     return code
 
@@ -125,11 +168,19 @@ def replay(trace, functions, code, ranges):
     entries, stack, before = {r[2] for r in ranges}, [], (None, 0)
     other = Function({"name": "?", "address": "0x0", "paths": [], "taken": 0, "edges": []})
 
-    def open_call(pc, sp):
-        stack.append((pc, Call(functions.get(pc, other), sp)))
+    outside = Context(None, None, None)
+    outside.key = ()
+
+    def open_call(pc, sp, returns):
+        f, context = functions.get(pc, other), None
+        if f.has_contexts:
+            caller = next((c.context for _, c in reversed(stack) if c.context), outside)
+            site = code.calls.get(returns) if returns else None
+            context = caller.callee(pc, site if site and owner(site) == caller.entry else None)
+        stack.append((pc, Call(f, sp, returns, context)))
 
     for line in open(trace):
-        pc, sp = (int(word, 16) for word in line.split())
+        pc, sp, *more = (int(word, 16) for word in line.split())
         while stack and (sp > stack[-1][1].sp or stack[-1][1].has_returned(code)):
             stack.pop()[1].end(code)
         # Where a call does not change SP, who was called may have ended by a jump, or was left by an exception.
@@ -138,9 +189,11 @@ def replay(trace, functions, code, ranges):
             stack.pop()[1].end(code)
         called = before[0] in code and CALLS.match(code[before[0]][0])
         if pc in entries and (not stack or called or stack[-1][0] != pc):
+            returns = more[0] if more else None
             if stack and not called and stack[-1][1].sp == sp:  # a jump, as the last act
+                returns = stack[-1][1].returns
                 stack.pop()[1].end(code)
-            open_call(pc, sp)
+            open_call(pc, sp, returns)
         before = pc, sp
         if stack and owner(pc) == stack[-1][0]:
             stack[-1][1].step(pc, code)
@@ -162,6 +215,13 @@ def check(f):
             if f.edges.get(edge, 0) != f.traced_edges[edge]:
                 problems.append(f"edge {hex(edge[0])} -> {hex(edge[1])}: {f.edges.get(edge, 0)} counted, "
                                 f"{f.traced_edges[edge]} traced")
+    for context in f.context_counts.keys() | f.context_sure.keys() if f.has_contexts else ():
+        counts, sure, perhaps = f.context_counts[context], f.context_sure[context], f.context_perhaps[context]
+        for path in counts.keys() | sure.keys():
+            if not sure[path] <= counts[path] <= sure[path] + perhaps[path]:
+                what = f"path {[hex(b) for b in path[0]]}" if path else "calls"
+                by = context and " by ".join(f"{hex(entry)} from {site and hex(site)}" for entry, site in context)
+                problems.append(f"context {by}: {what}: {counts[path]} counted, {sure[path]} traced, {perhaps[path]} more without an end")
     if f.told["checks"] or f.told["unknown"]:
         problems.append(f"{f.told['checks']}, {f.told['unknown']} unknown")
     return problems
@@ -174,7 +234,8 @@ def main():
     left_out = [name[1:] for name in sys.argv[4:] if name[0] == "-"]
     code, ranges = read_code(program), read_symbols(program)
     known = {r[2] for r in ranges}
-    exact = [Function(f) for f in document["functions"]
+    contexts = {context["id"]: context for context in document.get("contexts", [])}
+    exact = [Function(f, contexts) for f in document["functions"]
              if f["state"] == "exact" and f["name"] not in left_out and int(f["address"], 16) in known]
     replay(sys.argv[2], {f.entry: f for f in exact}, code, ranges)
     problems = [f"{f.name}: {problem}" for f in exact for problem in check(f)]
@@ -186,7 +247,8 @@ def main():
         problems.append(str(document["checks"]))
     for problem in problems:
         print(problem)
-    print(f"{len(called)} functions, {sum(sum(f.sure.values()) for f in exact)} paths, "
+    contexts = sum(len(f.context_sure) for f in exact if f.has_contexts)
+    print(f"{len(called)} functions, {contexts} contexts, {sum(sum(f.sure.values()) for f in exact)} paths, "
           f"{sum(sum(f.perhaps.values()) for f in exact)} without an end")
     return 1 if problems else 0
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* paths_trace FILE PROGRAM [ARGUMENTS]: runs a program of one thread instruction by instruction, and writes a line "PC SP" for
-   each instruction of the program's own file, which must be no PIE. */
+   each instruction of the program's own file, which must be no PIE. If it was come to from elsewhere than what stands before it, or
+   something was put on the stack, the word at SP follows: at an entry on x86-64, where the call returns to. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -16,11 +17,13 @@
 #if defined(__aarch64__)
 #define PC pc
 #define SP sp
+#define LONGEST 4 /* instruction */
 #define BREAKPOINT 0xd4200000ul
 #define BREAKPOINT_MASK 0xfffffffful
 #else
 #define PC rip
 #define SP rsp
+#define LONGEST 15
 #define BREAKPOINT 0xccul
 #define BREAKPOINT_MASK 0xfful
 #endif
@@ -79,14 +82,22 @@ static int go_to(pid_t child, uint64_t entry)
 static int follow(pid_t child, FILE *out, uint64_t start, uint64_t end)
 {
 	int status, number = 0;
+	unsigned long long before = 0, sp = 0;
 	struct user_regs_struct regs;
 	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
 		if (WSTOPSIG(status) != SIGTRAP)
 			number = WSTOPSIG(status);
 		if (registers(PTRACE_GETREGSET, child, &regs))
 			return 1;
-		if (regs.PC >= start && regs.PC < end)
+		if (regs.PC >= start && regs.PC < end && regs.PC - before - 1 < LONGEST &&
+		    regs.SP != sp - sizeof(long))
 			fprintf(out, "%llx %llx\n", regs.PC, regs.SP);
+		else if (regs.PC >= start && regs.PC < end)
+			fprintf(out, "%llx %llx %lx\n", regs.PC, regs.SP,
+				(unsigned long)ptrace(PTRACE_PEEKDATA, child, (void *)regs.SP,
+						      NULL));
+		before = regs.PC;
+		sp = regs.SP;
 		if (ptrace(PTRACE_SINGLESTEP, child, NULL, number))
 			return 1;
 		number = 0;

@@ -147,6 +147,7 @@ void client_made(struct counting_work *work, struct client *client)
 		.slots_at = p->slots_at,
 		.stride = p->stride,
 		.size = p->size,
+		.arena = p->arena,
 	};
 	if (p->problem)
 		program_note(work, client->program, "%s", err_text(p->problem));
@@ -205,6 +206,7 @@ static bool hello(struct counting_work *work, struct client *client,
 		work->running.program = client->program;
 	}
 	client->hooked = !request->late;
+	client->program->face.can_contexts = request->contexts;
 	const char *why = refusal(work, client, request);
 	if (why) {
 		program_note(work, client->program, "%s", why);

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/path.h"
+#include "collect/paths/contexts.h"
 #include "collect/paths/counting.h"
 #include "collect/paths/room.h"
 #include "image/image.h"
@@ -181,7 +182,8 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 					  .first_word = plan->words,
 					  .thread_word = job->program->thread_word,
 					  .atomics = job->program->atomics,
-					  .running = job->program->late};
+					  .running = job->program->late,
+					  .contexts = plan->contexts};
 	struct err *e = path_module_make(&input, &m->module);
 	if (e)
 		return err_context(e, "%s", m->path);
@@ -265,8 +267,11 @@ struct err *copier_make(void *context, struct counting_program *program, struct 
 	if (program->kept_end && !ARRAY_ROOM(made->taken, made->taken_count, made->taken_room))
 		return err_new("out of memory");
 	if (program->kept_end)
-		made->taken[made->taken_count++] =
-			(struct room_taken){program->kept, program->kept_end};
+		made->taken[made->taken_count++] = (struct room_taken){program->kept,
+								       program->kept_end};
+	if (copier->options.contexts && !program->can_contexts)
+		return err_new("calling contexts are told apart on x86-64 only, so far");
+	plan->contexts = copier->options.contexts;
 	struct err *e = maps_read(program->pid, &maps);
 	if (e)
 		return e;
@@ -345,6 +350,7 @@ static bool take_counts(const uint64_t *words, struct path_item *item, struct pa
 {
 	uint64_t paths = item->sums.numbering.path_count;
 	f->entries = path_item_calls(item, words);
+	f->no_context = item->no_context;
 	f->graph = *item->graph;
 	f->numbering = item->sums.numbering;
 	f->numbering.graph = &f->graph;
@@ -357,6 +363,120 @@ static bool take_counts(const uint64_t *words, struct path_item *item, struct pa
 	for (uint64_t i = paths; i < item->sums.words; i++)
 		f->unknown += words[1 + i];
 	return true;
+}
+
+/* ---- contexts ---- */
+
+struct counter_owner { /* of the counters of a program */
+	const struct made_module *module;
+	struct path_item *item;
+};
+
+/* Whose counters begin there; no item: nobody's. */
+static struct counter_owner owner_of(const struct made *made, uint64_t first_word)
+{
+	for (size_t i = 0; i < made->count; i++) {
+		const struct path_module *m = &made->modules[i].module;
+		size_t k = FIRST_NOT(n, m->copied_count,
+				     m->items[m->copied[n]].first_word < first_word);
+		if (k < m->copied_count && m->items[m->copied[k]].first_word == first_word)
+			return (struct counter_owner){&made->modules[i], &m->items[m->copied[k]]};
+	}
+	return (struct counter_owner){0};
+}
+
+/* Adds a counter of a record to those of the bank, so functions have the sums of all their contexts, and to its context. */
+static bool add_word(struct path_contexts *to, uint32_t context, const struct path_item *item,
+		     uint64_t word, uint64_t count)
+{
+	const struct numbering *n = &item->sums.numbering;
+	uint64_t paths = n->path_count, first = n->starts[0].first;
+	uint64_t end = n->start_count > 1 ? n->starts[1].first : paths;
+	bool enters = item->sums.counts_calls ? !word : word > first && word <= end;
+	if (enters)
+		to->items[context].entries += count;
+	if (!word)
+		return true;
+	if (word > paths)
+		to->items[context].unknown += count;
+	else
+		return path_contexts_count(to, context, word - 1, count);
+	return true;
+}
+
+static uint32_t add_context(struct path_contexts *to, const struct made *made,
+			    const struct counting_contexts *from, const struct counting_node *n,
+			    const uint32_t *indices)
+{
+	const struct counter_owner own = owner_of(made, n->function);
+	if (!own.item || own.item->no_context)
+		return PATH_NO_CONTEXT;
+	uint32_t place = path_contexts_place(to, own.item->name, own.module->path, own.item->entry);
+	uint64_t site = 0;
+	if (n->parent >= 2) {
+		const struct counter_owner caller = owner_of(made, from->nodes[n->parent].function);
+		if (caller.item)
+			site = path_item_site(caller.item, n->from - caller.module->bias);
+	}
+	uint32_t parent = n->parent < 2 ? n->parent : indices[n->parent];
+	if (place == PATH_NO_CONTEXT || parent == PATH_NO_CONTEXT)
+		return PATH_NO_CONTEXT;
+	return path_contexts_add(to, parent, place, site);
+}
+
+/* What was counted in the bank is of contexts that are not known. */
+static bool add_astray(struct path_contexts *to, const struct made_module *m,
+		       const struct path_item *item, const uint64_t *words)
+{
+	bool any = false, good = true;
+	for (uint64_t i = 0; i <= item->sums.words; i++)
+		any |= words[i] > 0;
+	if (!any)
+		return true;
+	uint32_t place = path_contexts_place(to, item->name, m->path, item->entry);
+	uint32_t context = place == PATH_NO_CONTEXT ? place
+						    : path_contexts_add(to, PATH_ASTRAY, place, 0);
+	for (uint64_t i = 0; i <= item->sums.words && good; i++)
+		if (words[i])
+			good = context != PATH_NO_CONTEXT &&
+			       add_word(to, context, item, i, words[i]);
+	return good;
+}
+
+static bool add_all_astray(struct path_contexts *to, const struct made *made,
+			   const uint64_t *counts)
+{
+	bool good = true;
+	for (size_t i = 0; i < made->count; i++) {
+		const struct made_module *m = &made->modules[i];
+		for (size_t k = 0; k < m->module.copied_count && good; k++) {
+			const struct path_item *item = &m->module.items[m->module.copied[k]];
+			if (!item->no_context)
+				good = add_astray(to, m, item, counts + item->first_word);
+		}
+	}
+	return good;
+}
+
+static bool add_contexts(struct path_contexts *to, const struct made *made,
+			 const struct counting_program *program)
+{
+	const struct counting_contexts *from = program->contexts;
+	uint32_t *indices = calloc(from->count, sizeof *indices);
+	bool good = indices && path_contexts_open(to) && add_all_astray(to, made, program->counts);
+	for (size_t i = 2; i < from->count && good; i++)
+		indices[i] = add_context(to, made, from, &from->nodes[i], indices);
+	for (size_t i = 0; i < from->word_count && good; i++) {
+		const struct counting_word *w = &from->words[i];
+		const struct counter_owner own = owner_of(made, from->nodes[w->node].function);
+		if (!own.item || indices[w->node] == PATH_NO_CONTEXT ||
+		    w->word > own.item->sums.words)
+			continue; /* a slot, or damaged */
+		program->counts[own.item->first_word + w->word] += w->count;
+		good = add_word(to, indices[w->node], own.item, w->word, w->count);
+	}
+	free(indices);
+	return good;
 }
 
 static struct err *collect_item(const struct copier *copier, const struct counting_program *program,
@@ -403,6 +523,9 @@ struct err *copier_collect(struct copier *copier, const struct counting_program 
 {
 	struct made *made = program->made;
 	struct err *e = copier->failed ? err_new("out of memory") : NULL;
+	if (!e && made && program->counts && program->contexts &&
+	    !add_contexts(&out->contexts, made, program))
+		e = err_new("out of memory");
 	for (size_t i = 0; made && i < made->count && !e; i++)
 		e = collect_module(copier, program, &made->modules[i], out);
 	if (made && program->counts)

@@ -20,6 +20,7 @@ struct path_result;
 struct copier_options {
 	struct path_choice choice; /* what it points to must outlive the copier */
 	size_t metric_count;       /* how many events are sampled */
+	bool contexts;             /* calling contexts are told apart */
 	bool emulated; /* programs are of an emulator: what they may execute is mapped as what they may read */
 };
 

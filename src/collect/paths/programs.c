@@ -18,10 +18,12 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "collect/paths/contexts.h"
 #include "collect/paths/work.h"
 #include "harvest/process.h"
 #include "process/status.h"
 #include "safe/banks.h"
+#include "safe/contexts.h"
 
 #define SLOTS_MAX 32768u
 #define SLOTS_LEAST 16u
@@ -146,7 +148,9 @@ static uint64_t whole_pages(uint64_t bytes)
 static void lay_out(struct program *p, uint64_t slots)
 {
 	p->slots = (uint32_t)slots;
-	p->stride = BANKS_PAGE + whole_pages(p->plan.words * sizeof(uint64_t));
+	uint64_t bank = whole_pages(p->plan.words * sizeof(uint64_t));
+	p->arena = p->plan.contexts ? bank : 0;
+	p->stride = BANKS_PAGE + bank + (p->plan.contexts ? CONTEXTS_ARENA : 0);
 	p->listed = p->plan.patch_count + p->hook_count;
 	p->patches_at = sizeof(struct banks_header) + slots * sizeof(struct banks_slot);
 	p->slots_at = whole_pages(p->patches_at + p->listed * sizeof(struct banks_patch));
@@ -229,9 +233,9 @@ static void drop_memory(struct program *p)
 void program_make(struct counting_work *work, struct program *p)
 {
 	struct counting *c = work->counting;
-	struct err *e = c->over ? err_new("the command has ended")
-		: p->face.late	? hooks_place(p)
-				: NULL;
+	struct err *e = c->over        ? err_new("the command has ended")
+			: p->face.late ? hooks_place(p)
+				       : NULL;
 	if (!e)
 		e = c->make(c->context, &p->face, &p->plan);
 	p->plan_had = p->plan.patch_count;
@@ -282,7 +286,8 @@ static void add_words(struct program *p, const bool *summed, const uint64_t *wor
 	for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
 		if (!words[i])
 			continue;
-		uint64_t behind = at + i * sizeof *words - p->slots_at, in_slot = behind % p->stride;
+		uint64_t behind = at + i * sizeof *words - p->slots_at,
+			 in_slot = behind % p->stride;
 		uint64_t word = (in_slot - BANKS_PAGE) / sizeof *words;
 		if (in_slot >= BANKS_PAGE && word < p->face.words &&
 		    !(summed && summed[behind / p->stride]))
@@ -336,6 +341,34 @@ bool program_sum(struct program *p, pid_t pid)
 	free(summed);
 	free(room);
 	return good;
+}
+
+/* An arena that was never used is not there. */
+static bool add_arena(struct program *p, uint64_t at)
+{
+	uint64_t used = 0;
+	if (lseek(p->memory, (off_t)at, SEEK_DATA) != (off_t)at ||
+	    pread(p->memory, &used, sizeof used,
+		  (off_t)(at + offsetof(struct context_arena, used))) != sizeof used)
+		return true;
+	used = used < CONTEXTS_ARENA ? used : CONTEXTS_ARENA;
+	void *arena = used ? mmap(NULL, used, PROT_READ, MAP_PRIVATE, p->memory, (off_t)at) : NULL;
+	if (!arena || arena == MAP_FAILED)
+		return !arena;
+	bool good = counting_contexts_add(p->face.contexts, arena, used, p->arena);
+	munmap(arena, used);
+	return good;
+}
+
+static bool read_contexts(struct program *p)
+{
+	bool good = true;
+	if (!p->arena)
+		return true;
+	p->face.contexts = counting_contexts_new();
+	for (uint32_t i = 0; i < p->slots && p->face.contexts && good; i++)
+		good = add_arena(p, p->slots_at + i * p->stride + BANKS_PAGE + p->arena);
+	return p->face.contexts && good;
 }
 
 /* What is read while a process stands still is read by another one of ours. */
@@ -396,6 +429,15 @@ static void tell(struct counting_work *work, const struct program *p)
 			     "%" PRIu32 " threads or processes were not counted: there were too "
 			     "many at once",
 			     left_out);
+	if (p->face.contexts && p->face.contexts->full)
+		program_note(work, p,
+			     "there was no room for more calling contexts: what came in others is "
+			     "counted without");
+	if (p->face.contexts && p->face.contexts->lost)
+		program_note(work, p,
+			     "%" PRIu64 " times a function did not find its calling context "
+			     "again, as where a thread changes its stack",
+			     p->face.contexts->lost);
 	if (p->face.runs_on && !p->face.late)
 		program_note(work, p,
 			     "it, or its children, still run: counted until the command ended");
@@ -406,7 +448,7 @@ static void read_program(struct counting_work *work, struct program *p)
 	struct counting *c = work->counting;
 	meter_read(work);
 	meter_end(work, p);
-	if (!sum(p))
+	if (!sum(p) || !read_contexts(p))
 		program_note(work, p, "no memory for what it counted");
 	p->face.forks = read_header(p, offsetof(struct banks_header, forks));
 	tell(work, p);
@@ -418,6 +460,8 @@ static void read_program(struct counting_work *work, struct program *p)
 	c->ended(c->context, &p->face);
 	free(p->face.counts);
 	p->face.counts = NULL;
+	counting_contexts_free(p->face.contexts);
+	p->face.contexts = NULL;
 }
 
 void programs_read(struct counting_work *work, bool end)
@@ -451,6 +495,7 @@ void program_free(struct program *p)
 	if (p->summed)
 		munmap(p->summed, p->slots * sizeof *p->summed);
 	free(p->face.counts);
+	counting_contexts_free(p->face.contexts);
 	err_free(p->problem);
 	free(p);
 }

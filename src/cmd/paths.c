@@ -374,10 +374,9 @@ static int check(struct paths *p, const struct args *args)
 
 int cmd_paths(int argc, char **argv)
 {
-	struct paths p = {.limit = DEFAULT_LIMIT,
-			  .counting = {.libdir = CULPRIT_LIBDIR,
-				       .make = copier_make,
-				       .begun = say_begun}};
+	struct paths p = {
+		.limit = DEFAULT_LIMIT,
+		.counting = {.libdir = CULPRIT_LIBDIR, .make = copier_make, .begun = say_begun}};
 	int own = 1;
 	const struct arg options[] = {
 		{0, "functions", "RE",

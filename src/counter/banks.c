@@ -85,8 +85,9 @@ static void *map_apart(uint64_t size, int protection, int flags, int file)
 	atomic_compare_exchange_strong(&lowest, &none, far);
 	for (unsigned i = 0; banks_apart && !got && i < APART_TRIES; i++) {
 		uint64_t at = atomic_fetch_sub(&lowest, size) - size;
-		got = at < far ? map((void *)at, size, protection, flags | MAP_FIXED_NOREPLACE, file)
-			       : NULL;
+		got = at < far
+			      ? map((void *)at, size, protection, flags | MAP_FIXED_NOREPLACE, file)
+			      : NULL;
 	}
 	return got ? got : map(NULL, size, protection, flags, file);
 }
@@ -137,7 +138,8 @@ static void bound_slots(const struct banks_reply *plan)
 
 static bool map_banks(int memory, const struct banks_reply *plan)
 {
-	banks.header = NULL; /* that of an earlier collector stays where it is: its copies may still run */
+	banks.header =
+		NULL; /* that of an earlier collector stays where it is: its copies may still run */
 	banks.space = 0;
 	banks.address_limit = address_limit();
 	bound_slots(plan);

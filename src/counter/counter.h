@@ -44,13 +44,13 @@
 struct counter_room {
 	uint64_t bank; /* its address; if it is not, this is no room */
 	int32_t thread, given;
-	int64_t slot;  /* -1: a bank that nobody will read */
-	char *stack;   /* the path stack */
+	int64_t slot; /* -1: a bank that nobody will read */
+	char *stack;  /* the path stack */
 	uint64_t stack_size;
-	uint64_t mask; /* the thread's signals, from when it is made */
-	uint64_t held; /* the same while it forks */
+	uint64_t mask;    /* the thread's signals, from when it is made */
+	uint64_t held;    /* the same while it forks */
 	uint32_t forking; /* how many calls of ours wait for that; */
-	uint32_t moved;	  /* in the child: the bank is its own already */
+	uint32_t moved;   /* in the child: the bank is its own already */
 	void *(*start)(void *);
 	int (*start_c11)(void *);
 	void *argument;

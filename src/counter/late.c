@@ -25,7 +25,7 @@
 #include "safe/late.h"
 #include "safe/syscall.h"
 
-#define WAIT_MS 2000u  /* for the borrowed thread, and for threads that begin */
+#define WAIT_MS 2000u /* for the borrowed thread, and for threads that begin */
 #define BANKS_MORE_MAX (1u << 20)
 
 static void sleep_ms(void)
@@ -96,8 +96,7 @@ static void settle(const uint64_t *banks, uint64_t count)
 		struct counter_room *room = (struct counter_room *)(banks[i] - BANKS_PAGE);
 		if (!room->given)
 			banks_give_back(room);
-		else if (room->slot >= 0 &&
-			 !SAFE_SYSCALL(SYS_tgkill, process, room->given, 0, 0))
+		else if (room->slot >= 0 && !SAFE_SYSCALL(SYS_tgkill, process, room->given, 0, 0))
 			atomic_store(&banks_header()->slots[room->slot].thread, room->given);
 	}
 }

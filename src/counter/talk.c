@@ -150,18 +150,20 @@ static bool load(const struct banks_reply *reply, char trouble[BANKS_TEXT])
 static bool map_hooks(const struct banks_reply *reply, char trouble[BANKS_TEXT])
 {
 	int file = memchr(reply->path, 0, sizeof reply->path)
-			   ? (int)SAFE_SYSCALL(SYS_openat, AT_FDCWD, reply->path, O_RDONLY | O_CLOEXEC, 0)
+			   ? (int)SAFE_SYSCALL(SYS_openat, AT_FDCWD, reply->path,
+					       O_RDONLY | O_CLOEXEC, 0)
 			   : -1;
 	long at = file < 0 ? file
 			   : safe_syscall6(SYS_mmap, (long)reply->base, BANKS_PAGE,
-					   PROT_READ | PROT_EXEC,
-					   MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, 0);
+					   PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+					   file, 0);
 	talk_close(file);
 	if (at == (long)reply->base) {
 		threads_hook(reply->bodies);
 		return true;
 	}
-	snprintf(trouble, BANKS_TEXT, "its functions cannot be entered: what it maps is in the way: try again");
+	snprintf(trouble, BANKS_TEXT,
+		 "its functions cannot be entered: what it maps is in the way: try again");
 	return false;
 }
 

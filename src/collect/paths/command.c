@@ -28,8 +28,7 @@ static bool any(const char *name)
 static const struct door_kind door_for_counters = {"culprit-paths-", 01700, 0600, BANKS_SOCKET,
 						   any};
 /* A process that runs already may be another user's. Only those who know the name of the socket can connect. */
-static const struct door_kind door_for_running = {"culprit-paths-", 01711, 0666, BANKS_SOCKET,
-						  any};
+static const struct door_kind door_for_running = {"culprit-paths-", 01711, 0666, BANKS_SOCKET, any};
 
 /* ---- while the command runs ---- */
 
@@ -141,8 +140,9 @@ static struct err *start(struct counting_work *work)
 static struct err *begin(struct counting_work *work)
 {
 	file_limit_ignore(); /* we must not be killed while the command runs */
-	struct err *e = work_is_late(work) ? NULL
-					   : target_check(work->counting->command[0], TARGET_COUNTED);
+	struct err *e = work_is_late(work)
+				? NULL
+				: target_check(work->counting->command[0], TARGET_COUNTED);
 	if (!e)
 		e = target_prepare(&work->target);
 	if (e)
@@ -180,8 +180,10 @@ static struct err *why_not_counted(struct counting_work *work)
 	if (e || (p && p->face.changed))
 		return e;
 	if (!c->notes.size || c->notes.failed)
-		return p && !p->plan_had ? NULL
-					 : err_new("process %d: it has ended, or counting was ended, before it began", (int)c->pid);
+		return p && !p->plan_had
+			       ? NULL
+			       : err_new("process %d: it has ended, or counting was ended, before it began",
+					 (int)c->pid);
 	e = err_new("%.*s", (int)(c->notes.size - 1), buf_text(&c->notes));
 	buf_clear(&c->notes);
 	return e;

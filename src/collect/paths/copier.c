@@ -265,8 +265,8 @@ struct err *copier_make(void *context, struct counting_program *program, struct 
 	if (program->kept_end && !ARRAY_ROOM(made->taken, made->taken_count, made->taken_room))
 		return err_new("out of memory");
 	if (program->kept_end)
-		made->taken[made->taken_count++] =
-			(struct room_taken){program->kept, program->kept_end};
+		made->taken[made->taken_count++] = (struct room_taken){program->kept,
+								       program->kept_end};
 	struct err *e = maps_read(program->pid, &maps);
 	if (e)
 		return e;

@@ -66,9 +66,9 @@ struct counting_program { /* from an exec to the end of the last process that wa
 	/* aarch64: as in struct write_input */
 	uint64_t thread_word;
 	bool atomics;
-	bool late;		 /* it ran already when we came */
+	bool late;               /* it ran already when we came */
 	uint64_t kept, kept_end; /* no copies are to be there; 0: no such place */
-	char name[32]; /* as the kernel has it */
+	char name[32];           /* as the kernel has it */
 	uint64_t words;
 	uint64_t
 		*counts; /* the sums of all banks, once they are known; NULL: nothing was counted */
@@ -86,10 +86,10 @@ struct counting_program { /* from an exec to the end of the last process that wa
 struct counting {
 	char **command; /* NULL: a process that runs already: */
 	pid_t pid;
-	uint64_t duration_ns; /* 0: until the process or somebody ends that */
+	uint64_t duration_ns;         /* 0: until the process or somebody ends that */
 	uint64_t stop_ns, counted_ns; /* out: for how long it stood still, at most; and counted */
 	void (*begun)(void *context); /* from now on it counts; NULL: nobody wants to know */
-	const char *libdir; /* as for agent_path_find() */
+	const char *libdir;           /* as for agent_path_find() */
 	/* Makes the copies for a program that waits. An error leaves the program as it is: it is told in the notes. It is called
 	   by a thread of ours, for one program at a time. */
 	struct err *(*make)(void *context, struct counting_program *program,

@@ -21,7 +21,7 @@
 #include "process/registers.h"
 
 #define EACH 512u /* bytes of the file */
-_Static_assert(BANKS_HOOKED * EACH <= BANKS_PAGE, "");
+_Static_assert(BANKS_HOOKED *EACH <= BANKS_PAGE, "");
 _Static_assert(PATCH_FAR_MAX + PATCH_ISLAND_MAX <= EACH, "");
 _Static_assert(PATCH_WINDOW_MAX == STILL_BYTES && PATCH_STEPS_MAX <= STILL_STEPS, "");
 
@@ -31,8 +31,7 @@ static struct err *read_code(pid_t pid, const struct banks_function *f, uint8_t 
 	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	int memory = open(path, O_RDONLY | O_CLOEXEC);
 	*size = f->size < *size ? f->size : *size;
-	bool good = memory >= 0 &&
-		    pread(memory, code, *size, (off_t)f->at) == (ssize_t)*size;
+	bool good = memory >= 0 && pread(memory, code, *size, (off_t)f->at) == (ssize_t)*size;
 	if (memory >= 0)
 		close(memory);
 	return good ? NULL : err_errno("its memory cannot be read");

@@ -73,8 +73,9 @@ static struct still_write *list(const struct banks_patch *patches, size_t count)
 	for (size_t i = 0; out && i < count; i++) {
 		struct still_write *w = &out[i];
 		w->at = patches[i].at;
-		w->known = w->length =
-			(uint8_t)(patches[i].length <= BANKS_PATCH ? patches[i].length : 0);
+		w->known = w->length = (uint8_t)(patches[i].length <= BANKS_PATCH
+							 ? patches[i].length
+							 : 0);
 		memcpy(w->expected, patches[i].jump, w->length);
 		memcpy(w->bytes, patches[i].original, w->length);
 	}
@@ -163,7 +164,8 @@ static struct err *say_over(pid_t pid, uint64_t at)
 	bool good = memory >= 0 &&
 		    pwrite(memory, &over, sizeof over,
 			   (off_t)(at + offsetof(struct banks_header, over))) == sizeof over;
-	struct err *e = good ? NULL : err_errno("process %d: its memory cannot be written", (int)pid);
+	struct err *e = good ? NULL
+			     : err_errno("process %d: its memory cannot be written", (int)pid);
 	if (memory >= 0)
 		close(memory);
 	return e;

@@ -176,8 +176,7 @@ static bool begin_one(struct counting_work *work, struct program *p, pid_t tid, 
 		return false;
 	}
 	struct sampled *one = &s->all[s->count];
-	*one = (struct sampled){
-		.program = p, .event = event, .fd = open_event(&attr, tid, cpu)};
+	*one = (struct sampled){.program = p, .event = event, .fd = open_event(&attr, tid, cpu)};
 	if (one->fd < 0)
 		return errno == ENODEV || (errno == ESRCH && p->face.late);
 	s->count++;

@@ -229,9 +229,9 @@ static void drop_memory(struct program *p)
 void program_make(struct counting_work *work, struct program *p)
 {
 	struct counting *c = work->counting;
-	struct err *e = c->over ? err_new("the command has ended")
-		: p->face.late	? hooks_place(p)
-				: NULL;
+	struct err *e = c->over        ? err_new("the command has ended")
+			: p->face.late ? hooks_place(p)
+				       : NULL;
 	if (!e)
 		e = c->make(c->context, &p->face, &p->plan);
 	p->plan_had = p->plan.patch_count;
@@ -282,7 +282,8 @@ static void add_words(struct program *p, const bool *summed, const uint64_t *wor
 	for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
 		if (!words[i])
 			continue;
-		uint64_t behind = at + i * sizeof *words - p->slots_at, in_slot = behind % p->stride;
+		uint64_t behind = at + i * sizeof *words - p->slots_at,
+			 in_slot = behind % p->stride;
 		uint64_t word = (in_slot - BANKS_PAGE) / sizeof *words;
 		if (in_slot >= BANKS_PAGE && word < p->face.words &&
 		    !(summed && summed[behind / p->stride]))

@@ -105,9 +105,9 @@ struct err *running_begin(struct counting_work *work)
 struct giving { /* shared with the process that stops it */
 	uint64_t memory, size;
 	const struct banks_function *functions;
-	bool for_makers;  /* are looked for */
-	uint32_t makers;  /* threads that may be making a thread or a process */
-	uint64_t needed;  /* so many banks, which are more than there are */
+	bool for_makers; /* are looked for */
+	uint32_t makers; /* threads that may be making a thread or a process */
+	uint64_t needed; /* so many banks, which are more than there are */
 	/* Of that process, at one stop: all threads; and the banks that they keep, ascending. */
 	struct holder {
 		pid_t tid;
@@ -356,8 +356,8 @@ static struct err *put_jumps_in(struct counting_work *work, struct program *p,
 			program_unchanged(p, patches[i], why_unchanged(writes[i].result));
 	}
 	if (!e && !changed)
-		e = err_new("%s", count ? why_unchanged(writes[0].result)
-					: "no copies could be loaded");
+		e = err_new("%s",
+			    count ? why_unchanged(writes[0].result) : "no copies could be loaded");
 	free(patches);
 	free(writes);
 	return e;
@@ -473,9 +473,10 @@ bool running_is_over(struct counting_work *work)
 		return !p->face.changed && !waits;
 	if (now_ns() - r->begun_ns < HELLO_NS)
 		return false;
-	r->e = err_new("process %d: it has loaded the counter, but that cannot reach us: do both see "
-		       "the same /tmp?",
-		       (int)r->pid);
+	r->e = err_new(
+		"process %d: it has loaded the counter, but that cannot reach us: do both see "
+		"the same /tmp?",
+		(int)r->pid);
 	return true;
 }
 

@@ -38,7 +38,7 @@ struct program {
 	struct still_write hooks[BANKS_HOOKED];
 	size_t hook_count;
 	bool plan_had; /* there are functions to be counted */
-	bool *summed; /* slots whose counts are in face.counts already; NULL: none */
+	bool *summed;  /* slots whose counts are in face.counts already; NULL: none */
 	size_t listed; /* banks_header.patch_count */
 };
 
@@ -71,11 +71,11 @@ struct meter;
 
 struct running {
 	pid_t pid;
-	int descriptor; /* is readable when it has ended; -1: none */
+	int descriptor;               /* is readable when it has ended; -1: none */
 	uint64_t begun_ns, counts_ns; /* since when it has the counter, and counts */
-	uint64_t end_ns; /* when it is to end; 0: not known */
-	struct program *program;   /* once its counter has said HELLO */
-	struct err *e;		   /* why it is not counted */
+	uint64_t end_ns;              /* when it is to end; 0: not known */
+	struct program *program;      /* once its counter has said HELLO */
+	struct err *e;                /* why it is not counted */
 	bool over;
 	struct still_report report;
 };
@@ -133,7 +133,8 @@ bool program_has_loaded(const struct program *program, size_t object);
 /* What was not changed. False: there is no memory. */
 bool program_expect_unchanged(struct program *program);
 void program_unchanged(struct program *program, size_t patch, const char *why);
-void program_note_unchanged(struct counting_work *work, const struct program *program, size_t asked);
+void program_note_unchanged(struct counting_work *work, const struct program *program,
+			    size_t asked);
 /* Reads what was counted by processes with this number, or by all, that is not in face.counts yet. False: no memory. */
 bool program_sum(struct program *program, pid_t pid);
 /* Adds a line to the notes. */

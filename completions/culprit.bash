@@ -38,6 +38,9 @@ _culprit()
 		-o | --output | --hot)
 			mapfile -t COMPREPLY < <(compgen -f -- "$word")
 			;;
+		-p | --pid)
+			mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
+			;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -c -f -- "$word")
 			;;

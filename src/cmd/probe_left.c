@@ -130,7 +130,8 @@ static bool clear_paths(const char *command, pid_t pid, const struct args *args,
 	bool any = e || found == LEFT_CLEARED;
 	if (any)
 		buf_printf(out, "%s\n",
-			   e ? err_text(e) : "the paths that a killed culprit paths has counted: removed");
+			   e ? err_text(e)
+			     : "the paths that a killed culprit paths has counted: removed");
 	*status = e ? CMD_FAILED : CMD_OK;
 	err_free(e);
 	return any;

@@ -395,9 +395,9 @@ static uint32_t act(struct attempt *t, const struct work *w, struct shared *s)
 		snprintf(s->why, sizeof s->why, "%s", why);
 		return ATTEMPT_FAILED;
 	}
-	uint32_t end = w->count               ? write_all(t, s->writes, w->count)
+	uint32_t end = w->count              ? write_all(t, s->writes, w->count)
 		       : is_any_inside(t, w) ? ATTEMPT_BUSY
-					      : ATTEMPT_DONE;
+					     : ATTEMPT_DONE;
 	if (end == ATTEMPT_DONE && also->after)
 		also->after(also->context);
 	return end;

@@ -34,7 +34,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define BANKS_MAGIC 0x326b6263u /* "cbk2" */
+#define BANKS_MAGIC 0x326b6263u           /* "cbk2" */
 #define BANKS_FILE "/memfd:culprit-paths" /* in the list of mappings */
 #define BANKS_SOCKET "CULPRIT_PATHS"
 #define BANKS_PAGE 4096u
@@ -44,10 +44,10 @@
 /* ---- the memory ---- */
 
 /* The first page of a slot, its room: the counter's own data, and then the thread's, which code of copies uses. */
-#define BANKS_ROOM 256u		/* bytes of the first part */
-#define BANKS_ROOM_BANK 0u	/* there: the address of the bank; if it is not, this is no room */
-#define BANKS_ROOM_THREAD 8u	/* whose it is, as that has begun there by itself … */
-#define BANKS_ROOM_GIVEN 12u	/* … or as the collector knows the thread that it was given to */
+#define BANKS_ROOM 256u      /* bytes of the first part */
+#define BANKS_ROOM_BANK 0u   /* there: the address of the bank; if it is not, this is no room */
+#define BANKS_ROOM_THREAD 8u /* whose it is, as that has begun there by itself … */
+#define BANKS_ROOM_GIVEN 12u /* … or as the collector knows the thread that it was given to */
 
 enum banks_stage { BANKS_WAITING, BANKS_CHANGING, BANKS_LEFT };
 
@@ -105,7 +105,7 @@ enum banks_hook { BANKS_HOOK_THREAD, BANKS_HOOK_FORK, BANKS_HOOKED };
 
 struct banks_function {
 	uint64_t at, size; /* 0: there is none */
-	uint64_t ours;	   /* what is to be entered instead */
+	uint64_t ours;     /* what is to be entered instead */
 };
 
 struct banks_request {
@@ -117,7 +117,8 @@ struct banks_request {
 	uint64_t thread_word;
 	/* Of HELLO, in a process that ran already: */
 	uint32_t late, late_reserved;
-	uint64_t first_word; /* counters before it belong to copies of an earlier collector, which may still run */
+	uint64_t
+		first_word; /* counters before it belong to copies of an earlier collector, which may still run */
 	struct banks_function hooks[BANKS_HOOKED];
 	/* Of READY, there: the banks for its threads (addresses), how many, and the memory. */
 	uint64_t banks, bank_count, memory, size;
@@ -136,7 +137,8 @@ struct banks_reply {
 	uint64_t
 		arena; /* of PLAN: bytes from a bank to its arena of contexts (safe/contexts.h); 0: there is none */
 	uint64_t base; /* of OBJECT and HOOKS: where its first byte must be */
-	uint64_t bodies[BANKS_HOOKED]; /* of HOOKS: what goes on as the functions; 0: they are not entered by us */
-	uint64_t count; /* of MORE: how many banks */
+	uint64_t bodies
+		[BANKS_HOOKED]; /* of HOOKS: what goes on as the functions; 0: they are not entered by us */
+	uint64_t count;         /* of MORE: how many banks */
 	char path[BANKS_PATH];
 };

@@ -31,8 +31,8 @@
 #define BROOD 5
 
 enum { WORK, EVEN, ODD, DEEP, SPIN, BORN, FORKED, HANDLED, LEFT, KINDS };
-static const char *const names[KINDS] = {"work",   "even",	"odd",	   "deep", "spin",
-					 "born",   "in_child",	"handled", "leave"};
+static const char *const names[KINDS] = {"work", "even",     "odd",     "deep", "spin",
+					 "born", "in_child", "handled", "leave"};
 
 static struct shared {
 	_Atomic uint64_t calls[KINDS], wrong;

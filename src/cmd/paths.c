@@ -331,6 +331,9 @@ static int check_process(struct paths *p)
 	char *end;
 	if (!p->pid_text)
 		return p->duration_text ? cmd_misused("paths", "-d is for -p") : -1;
+	if (p->contexts)
+		return cmd_misused("paths",
+				   "--context needs a command; it cannot be had with -p yet");
 	long pid = strtol(p->pid_text, &end, 10);
 	if (end == p->pid_text || *end || pid <= 0 || pid > INT_MAX)
 		return cmd_misused("paths", "-p needs the number of a process, not '%.64s'",

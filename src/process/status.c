@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "process/reach.h"
 
@@ -79,6 +81,15 @@ bool process_status(pid_t pid, struct process_status *out)
 	err_free(e);
 	buf_free(&text);
 	return found;
+}
+
+void process_wait_untraced(pid_t pid, uint64_t ns)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct process_status s;
+	uint64_t start = now_ns();
+	while (process_status(pid, &s) && s.tracer && now_ns() - start < ns)
+		nanosleep(&pause, NULL);
 }
 
 static bool is_dead(const struct process_status *s)

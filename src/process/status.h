@@ -3,6 +3,7 @@
 /* What the kernel tells about a process. From that it makes the message that tells the user why a process
    cannot be looked at. Everything that deals with processes uses it. */
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct buf;
@@ -21,6 +22,9 @@ struct process_status {
 
 /* False if there is no such process or thread (any more). */
 bool process_status(pid_t pid, struct process_status *out);
+
+/* Waits until nobody traces the process, or it ends, but not longer than this. */
+void process_wait_untraced(pid_t pid, uint64_t ns);
 
 /* Why the process cannot be looked at: it does not exist, is a thread of another process, is a zombie, or
    is a kernel thread. NULL if none of these. */

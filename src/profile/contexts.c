@@ -66,25 +66,10 @@ struct err *profile_add_context(struct profile *p, const struct profile_context 
 /* Both lists of paths as one; without memory, false, and both stay. */
 static bool join(struct profile_context *into, struct profile_context *from)
 {
-	size_t most = into->path_count + from->path_count, i = 0, k = 0, count = 0;
-	struct profile_path *joined = calloc(most + 1, sizeof *joined);
-	if (!joined)
+	if (!own_join_paths(&into->paths, &into->path_count, from->paths, from->path_count))
 		return false;
-	while (i < into->path_count || k < from->path_count) {
-		const struct profile_path *x = i < into->path_count ? &into->paths[i] : NULL;
-		const struct profile_path *y = k < from->path_count ? &from->paths[k] : NULL;
-		bool first = x && (!y || x->number <= y->number);
-		bool second = y && (!x || y->number <= x->number);
-		joined[count].number = first ? x->number : y->number;
-		joined[count++].count = sum_add(first ? x->count : 0, second ? y->count : 0);
-		i += first;
-		k += second;
-	}
-	free(into->paths);
 	free(from->paths);
 	from->paths = NULL;
-	into->paths = joined;
-	into->path_count = count;
 	into->entries = sum_add(into->entries, from->entries);
 	into->unknown = sum_add(into->unknown, from->unknown);
 	return true;

@@ -33,16 +33,16 @@ static int compare(const void *a, const void *b)
 	return x->graph_size ? memcmp(x->graph, y->graph, x->graph_size) : 0;
 }
 
-/* Both lists of paths as one; without memory, false, and both stay. */
-static bool join_paths(struct profile_counted *into, const struct profile_counted *from)
+bool own_join_paths(struct profile_path **into, size_t *into_count, const struct profile_path *from,
+		    size_t from_count)
 {
-	size_t most = into->path_count + from->path_count, i = 0, k = 0, count = 0;
-	struct profile_path *joined = calloc(most + 1, sizeof *joined);
+	size_t i = 0, k = 0, count = 0;
+	struct profile_path *joined = calloc(*into_count + from_count + 1, sizeof *joined);
 	if (!joined)
 		return false;
-	while (i < into->path_count || k < from->path_count) {
-		const struct profile_path *x = i < into->path_count ? &into->paths[i] : NULL;
-		const struct profile_path *y = k < from->path_count ? &from->paths[k] : NULL;
+	while (i < *into_count || k < from_count) {
+		const struct profile_path *x = i < *into_count ? &(*into)[i] : NULL;
+		const struct profile_path *y = k < from_count ? &from[k] : NULL;
 		bool first = x && (!y || x->number <= y->number);
 		bool second = y && (!x || y->number <= x->number);
 		joined[count].number = first ? x->number : y->number;
@@ -50,9 +50,9 @@ static bool join_paths(struct profile_counted *into, const struct profile_counte
 		i += first;
 		k += second;
 	}
-	free(into->paths);
-	into->paths = joined;
-	into->path_count = count;
+	free(*into);
+	*into = joined;
+	*into_count = count;
 	return true;
 }
 
@@ -89,7 +89,8 @@ struct err *own_settle_counted(struct profile *p)
 		size_t paths = last ? last->path_count + f->path_count : 0;
 		if (e || !last || !is_same(last, f)) {
 			p->counted[kept++] = *f;
-		} else if (sampled_join(last, f) && join_paths(last, f)) {
+		} else if (sampled_join(last, f) && own_join_paths(&last->paths, &last->path_count,
+								   f->paths, f->path_count)) {
 			p->own->path_sum -= paths - last->path_count;
 			last->entries = sum_add(last->entries, f->entries);
 			last->unknown = sum_add(last->unknown, f->unknown);

@@ -65,6 +65,9 @@ void own_settle_edges(struct profile *p);
 struct err *own_append_counted(struct profile *p, struct profile_counted *function);
 struct err *own_settle_counted(struct profile *p);
 void own_free_counted(struct profile *p);
+/* Both lists of paths become one, the first. Without memory, false, and both stay. */
+bool own_join_paths(struct profile_path **into, size_t *into_count, const struct profile_path *from,
+		    size_t from_count);
 /* contexts.c. Takes the context's paths, also if there is no memory. */
 struct err *own_append_context(struct profile *p, struct profile_context *context);
 struct err *own_settle_contexts(struct profile *p);

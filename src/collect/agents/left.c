@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -24,8 +23,7 @@
 #include "safe/probes.h"
 
 #define STAT_START 22 /* in /proc/PID/stat */
-#define WAIT_NS 2000000000ull
-#define PAUSE_NS 1000000
+#define UNTRACED_NS 2000000000ull
 
 /* ---- where ---- */
 
@@ -209,20 +207,12 @@ static struct err *clear(pid_t pid, struct inside *first, uint64_t inode, bool *
 	return e;
 }
 
-/* A process of a collector that was killed may still be at it. */
-static void wait_untraced(pid_t pid)
-{
-	uint64_t start = now_ns();
-	struct process_status s;
-	while (process_status(pid, &s) && s.tracer && now_ns() - start < WAIT_NS)
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-}
-
 struct err *left_clear(pid_t pid, bool *code)
 {
 	struct arenas a = {0};
 	*code = true;
-	wait_untraced(pid);
+	/* A process of a collector that was killed may still be at it. */
+	process_wait_untraced(pid, UNTRACED_NS);
 	struct err *e = find_arenas(pid, 0, &a);
 	for (size_t i = 0; i < a.count && !e; i++)
 		e = clear(pid, &a.all[i], a.inodes[i], code);

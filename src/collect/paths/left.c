@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,8 +20,7 @@
 
 #define STAT_START 22 /* in /proc/PID/stat */
 #define PATCHES_MAX (1u << 22)
-#define WAIT_NS 2000000000ull
-#define PAUSE_NS 1000000
+#define UNTRACED_NS 2000000000ull
 
 /* ---- which processes ---- */
 
@@ -112,9 +110,9 @@ struct err *paths_left_restore(pid_t pid, const struct banks_patch *patches, siz
 /* ---- what was left ---- */
 
 struct left {
-	struct banks_header header;
 	struct banks_patch *patches;
 	struct still_report report;
+	struct banks_header header; /* without its slots */
 };
 
 static bool read_memory(pid_t pid, uint64_t at, void *out, size_t size)
@@ -189,22 +187,14 @@ static struct err *clear(pid_t pid, uint64_t at, uint64_t inode, enum left_found
 	return e;
 }
 
-/* A process of a collector that was killed may still be at it. */
-static void wait_untraced(pid_t pid)
-{
-	uint64_t start = now_ns();
-	struct process_status s;
-	while (process_status(pid, &s) && s.tracer && now_ns() - start < WAIT_NS)
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-}
-
 struct err *paths_left_clear(pid_t pid, enum left_found *found)
 {
 	struct err *e = NULL;
 	uint64_t at = 0, inode;
 	*found = LEFT_NOTHING;
 	while (!e && (at = find_banks(pid, 0, at, &inode))) {
-		wait_untraced(pid);
+		/* A process of a collector that was killed may still be at it. */
+		process_wait_untraced(pid, UNTRACED_NS);
 		e = clear(pid, at, inode, found);
 	}
 	return e;

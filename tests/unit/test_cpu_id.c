@@ -31,7 +31,7 @@ static void hidden_models_are_those_of_their_features(void **state)
 {
 	(void)state;
 	char id[CPU_ID_MAX], text[256];
-	const char *format =
+	static const char format[] =
 		"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: %s\n"
 		"stepping\t: 1\nmicrocode\t: 0x1\nflags\t\t: fpu %s\nbugs\t: amx_tile\n";
 	static const char *const cases[][3] = {

@@ -21,6 +21,7 @@
    of an island is what that code gets in a register, or on the stack. The agent fills in both. */
 #define ARENA_ISLAND_BYTES 128u
 #define ARENA_JUMP_BYTES 32u
+#define ARENA_LEAD_BYTES 20u
 #define ARENA_STEPS 8u
 
 #define ARENA_PROBE_EACH 509u       /* a prime: few programs repeat themselves after so many */
@@ -48,6 +49,8 @@ struct arena_probe {
 	/* Set by the collector: calls are only counted, without path and time. */
 	_Atomic uint32_t counted;
 	uint8_t original[ARENA_JUMP_BYTES], jump[ARENA_JUMP_BYTES];
+	/* What is before `at`. If somebody else has changed it, calls do not come there. */
+	uint8_t lead_size, lead[ARENA_LEAD_BYTES];
 	/* Where instructions of the window stand in the island, in bytes from their beginnings. */
 	uint8_t step_count, step_from[ARENA_STEPS];
 	uint16_t step_to[ARENA_STEPS];

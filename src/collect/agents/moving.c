@@ -11,7 +11,9 @@
  */
 #include "collect/agents/moving.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -73,6 +75,38 @@ static bool is_wanted(const struct probes *probes, const struct arena_probe *p)
 	       atomic_load(&p->state) == ARENA_PROBE_READY;
 }
 
+/* Whether somebody else has changed what is before the jump. */
+static bool is_led_elsewhere(int memory, const struct arena_probe *p)
+{
+	uint8_t now[ARENA_LEAD_BYTES];
+	size_t size = p->lead_size < sizeof now ? p->lead_size : sizeof now;
+	return size && pread(memory, now, size, (off_t)p->function) == (ssize_t)size &&
+	       memcmp(now, p->lead, size) != 0;
+}
+
+/* Lists what is to be written. */
+static struct err *list_wanted(const struct probes *probes, const struct process *process,
+			       struct changes *c)
+{
+	const struct arena *a = process->agent->arena;
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)process->pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	struct err *e = NULL;
+	for (uint32_t i = 0; !e && i < atomic_load(&a->header->probe_count); i++) {
+		struct arena_probe *p = patches_at(a, i);
+		if (!p || !is_wanted(probes, p))
+			continue;
+		if (memory >= 0 && is_led_elsewhere(memory, p))
+			atomic_store(&p->state, ARENA_PROBE_CHANGED);
+		else if (!changes_put_in(c, p, i))
+			e = err_new("out of memory");
+	}
+	if (memory >= 0)
+		close(memory);
+	return e;
+}
+
 static void note_result(const struct probes *probes, struct arena_probe *p, unsigned result)
 {
 	static const uint32_t states[] = {
@@ -105,11 +139,8 @@ struct err *moving_put_in(struct agents *agents, struct process *process)
 	struct changes c = {0};
 	bool made = false;
 	struct err *e = wait_for_islands(process);
-	for (uint32_t i = 0; !e && i < atomic_load(&a->header->probe_count); i++) {
-		const struct arena_probe *p = patches_at(a, i);
-		if (p && is_wanted(probes, p) && !changes_put_in(&c, p, i))
-			e = err_new("out of memory");
-	}
+	if (!e)
+		e = list_wanted(probes, process, &c);
 	if (!e) {
 		e = make(agents, process, &c);
 		made = true;

@@ -239,6 +239,15 @@ static void describe(struct arena_probe *p, uint32_t number, uint64_t address, u
 	}
 }
 
+static void describe_lead(struct arena_probe *p, const struct probe_function *f)
+{
+	uint8_t code[PATCH_WINDOW_MAX];
+	size_t size = read_code(f, code), lead = p->at - p->function;
+	size = size < lead ? size : lead;
+	p->lead_size = (uint8_t)(size < ARENA_LEAD_BYTES ? size : ARENA_LEAD_BYTES);
+	memcpy(p->lead, code, p->lead_size);
+}
+
 static bool ask_one(struct asking *a, struct probe_function *f, uint32_t number, uint64_t address,
 		    uint64_t block, uint64_t block_size, uint64_t island)
 {
@@ -259,6 +268,7 @@ static bool ask_one(struct asking *a, struct probe_function *f, uint32_t number,
 		return false;
 	}
 	describe(p, number, address, block, block_size, island, &plan);
+	describe_lead(p, f);
 	p->wrapped = f->wrapped;
 	p->sums = sums;
 	p->slowest = slowest;

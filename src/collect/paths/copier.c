@@ -133,7 +133,19 @@ static struct err *add_object(struct made_module *m, uint64_t base, struct count
 	return NULL;
 }
 
-static struct err *add_patches(struct made_module *m, struct counting_plan *plan, size_t *room)
+static void note_start(struct image *image, const struct path_item *item, struct counting_patch *p)
+{
+	size_t size = 0;
+	const uint8_t *bytes = image_bytes_at(image, item->entry, &size);
+	uint64_t end = item->parts[0].end - item->entry;
+	size = size < end ? size : end;
+	p->start_size = bytes ? (uint8_t)(size < COUNTING_START ? size : COUNTING_START) : 0;
+	if (p->start_size)
+		memcpy(p->start, bytes, p->start_size);
+}
+
+static struct err *add_patches(struct image *image, struct made_module *m,
+			       struct counting_plan *plan, size_t *room)
 {
 	m->first_patch = plan->patch_count;
 	for (size_t i = 0; i < m->module.count; i++) {
@@ -145,7 +157,9 @@ static struct err *add_patches(struct made_module *m, struct counting_plan *plan
 		struct counting_patch *p = &plan->patches[plan->patch_count++];
 		*p = (struct counting_patch){.at = item->jump_at + m->bias,
 					     .length = item->jump_size,
-					     .object = m->object};
+					     .object = m->object,
+					     .entry = item->entry + m->bias};
+		note_start(image, item, p);
 		memcpy(p->expected, item->original, item->jump_size);
 		memcpy(p->bytes, item->jump, item->jump_size);
 	}
@@ -196,7 +210,7 @@ static struct err *make_copies(struct job *job, struct image *image, struct made
 		return err_new("out of memory");
 	made->taken[made->taken_count++] = (struct room_taken){base, base + size};
 	e = add_object(m, base, plan, &job->object_room);
-	return e ? e : add_patches(m, plan, &job->patch_room);
+	return e ? e : add_patches(image, m, plan, &job->patch_room);
 }
 
 /* ---- a program ---- */

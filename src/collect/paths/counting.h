@@ -34,6 +34,7 @@ struct recording_event;
 
 #define COUNTING_LIBRARY "libculprit-paths.so"
 #define COUNTING_PATCH 16u
+#define COUNTING_START 32u
 
 struct counting_object { /* a shared object with copies */
 	char *name;      /* of the file, without folder */
@@ -47,6 +48,9 @@ struct counting_patch { /* in memory: what is there, and what is to be there */
 	uint8_t length;
 	uint8_t expected[COUNTING_PATCH], bytes[COUNTING_PATCH];
 	size_t object; /* only if that was loaded where it must be */
+	/* The function begins so, in its file. A tool that has changed it may have done that behind what is known above. */
+	uint64_t entry;
+	uint8_t start_size, start[COUNTING_START];
 };
 
 struct counting_plan { /* all lists are malloc'ed */

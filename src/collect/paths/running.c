@@ -310,7 +310,18 @@ static bool is_hook(const struct program *p, uint64_t at)
 	return false;
 }
 
-static struct still_write *list_jumps(struct program *p, size_t *patches, size_t *count)
+static const char another_tool[] = "another tool has changed its code (culprit probe?)";
+
+/* Whether a function begins as in its file. */
+static bool begins_as_known(int memory, const struct counting_patch *patch)
+{
+	uint8_t now[COUNTING_START];
+	size_t size = patch->start_size;
+	return pread(memory, now, size, (off_t)patch->entry) == (ssize_t)size &&
+	       !memcmp(now, patch->start, size);
+}
+
+static struct still_write *list_jumps(struct program *p, int memory, size_t *patches, size_t *count)
 {
 	struct still_write *out = calloc(p->plan.patch_count + 1, sizeof *out);
 	for (size_t i = 0; out && i < p->plan.patch_count; i++) {
@@ -319,6 +330,10 @@ static struct still_write *list_jumps(struct program *p, size_t *patches, size_t
 			continue;
 		if (is_hook(p, patch->at)) {
 			program_unchanged(p, i, "new threads and processes are noticed there");
+			continue;
+		}
+		if (!begins_as_known(memory, patch)) {
+			program_unchanged(p, i, another_tool);
 			continue;
 		}
 		struct still_write *w = &out[*count];
@@ -334,18 +349,18 @@ static struct still_write *list_jumps(struct program *p, size_t *patches, size_t
 
 static const char *why_unchanged(uint8_t result)
 {
-	return result == STILL_CHANGED ? "another tool has changed its code (culprit probe?)"
+	return result == STILL_CHANGED ? another_tool
 	       : result == STILL_WAITS ? "a thread stays where its code is to be changed"
 				       : "its code cannot be written";
 }
 
 /* Returns whether any function was changed. */
-static struct err *put_jumps_in(struct counting_work *work, struct program *p,
+static struct err *put_jumps_in(struct counting_work *work, struct program *p, struct giving *g,
 				const struct still_also *also)
 {
 	size_t count = 0, changed = 0, *patches = calloc(p->plan.patch_count + 1, sizeof *patches);
 	bool good = patches && program_expect_unchanged(p);
-	struct still_write *writes = good ? list_jumps(p, patches, &count) : NULL;
+	struct still_write *writes = good ? list_jumps(p, g->process, patches, &count) : NULL;
 	struct err *e = writes ? NULL : err_new("out of memory");
 	if (!e)
 		e = still_write_and(p->face.pid, writes, count, also, &work->running.report);
@@ -356,8 +371,8 @@ static struct err *put_jumps_in(struct counting_work *work, struct program *p,
 			program_unchanged(p, patches[i], why_unchanged(writes[i].result));
 	}
 	if (!e && !changed)
-		e = err_new("%s",
-			    count ? why_unchanged(writes[0].result) : "no copies could be loaded");
+		e = err_new("%s", p->face.unchanged_count ? p->face.unchanged[0].why
+							  : "no copies could be loaded");
 	free(patches);
 	free(writes);
 	return e;
@@ -414,7 +429,7 @@ static struct err *change(struct counting_work *work, struct program *p, struct 
 	const struct still_also also = {.before = give, .context = g};
 	struct err *e = put_hooks_in(work, p, g, &also);
 	if (!e)
-		e = put_jumps_in(work, p, &also);
+		e = put_jumps_in(work, p, g, &also);
 	if (e)
 		take_back(work, p);
 	return e;

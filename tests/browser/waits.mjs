@@ -95,6 +95,7 @@ await step("keeps the waits for one reason, in all views", async () => {
 	assert.equal((await texts(".reason")).length, 5, "the others can still be chosen");
 	assert.equal(await b.evaluate(`document.activeElement.getAttribute("aria-pressed")`), "true");
 	await keys("2");
+	await b.until("document.querySelectorAll('.row:not(.head) .label').length == 3"); // the switch, and its rows
 	assert.deepEqual((await texts(".row:not(.head) .label")).sort(), ["anon_pipe_read", "el0_svc", "read_often"]);
 	await b.until("location.hash.includes('why=')");
 	await b.open(await b.evaluate("location.href"));

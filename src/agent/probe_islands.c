@@ -37,7 +37,7 @@ static bool map_block(const struct arena_probe *a)
 
 static enum arena_probe_state put_in(const struct arena_probe *a)
 {
-	if (memcmp((const void *)a->function, a->lead, a->lead_size) ||
+	if (!arena_probe_leads(a, (const uint8_t *)a->function) ||
 	    memcmp((const void *)a->at, a->original, a->window))
 		return ARENA_PROBE_CHANGED;
 	if (!protect(a->at, a->length, PROT_READ | PROT_WRITE))

@@ -65,6 +65,21 @@ struct arena_probe {
 	/* Calls whose path and end are not known: there was no room, or the thread has no record. */
 	_Atomic uint64_t unknown;
 };
+/* Whether what is before the jump is as it was, but for breakpoints: calls go on behind these. `now`: as many bytes. */
+static inline bool arena_probe_leads(const struct arena_probe *probe, const uint8_t *now)
+{
+	for (unsigned i = 0; i < probe->lead_size && i < ARENA_LEAD_BYTES; i++) {
+#if defined(__aarch64__)
+		bool is_breakpoint = now[i | 3u] == 0xd4 && now[(i & ~3u) + 2] >> 5 == 1;
+#else
+		bool is_breakpoint = now[i] == 0xcc;
+#endif
+		if (now[i] != probe->lead[i] && !is_breakpoint)
+			return false;
+	}
+	return true;
+}
+
 #define ARENA_PROBES_PER_CHUNK \
 	((uint32_t)((ARENA_CHUNK - sizeof(struct arena_chunk)) / sizeof(struct arena_probe)))
 

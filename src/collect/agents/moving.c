@@ -78,10 +78,10 @@ static bool is_wanted(const struct probes *probes, const struct arena_probe *p)
 /* Whether somebody else has changed what is before the jump. */
 static bool is_led_elsewhere(int memory, const struct arena_probe *p)
 {
-	uint8_t now[ARENA_LEAD_BYTES];
+	uint8_t now[ARENA_LEAD_BYTES] = {0};
 	size_t size = p->lead_size < sizeof now ? p->lead_size : sizeof now;
 	return size && pread(memory, now, size, (off_t)p->function) == (ssize_t)size &&
-	       memcmp(now, p->lead, size) != 0;
+	       !arena_probe_leads(p, now);
 }
 
 /* Lists what is to be written. */
